@@ -300,7 +300,8 @@ def check_pipeline(case, child):
     given = dict(case.get("options", {}))
     ok_codes = {int(stage): codes for stage, codes in given.pop("ok_codes", {}).items()}
     rule = {name: given.pop(name) for name in {"success"} & given.keys()}
-    kwargs = {**options(given), **rule, "ok_codes": ok_codes}
+    elastic = dict.fromkeys(given.pop("elastic", ()), True)
+    kwargs = {**options(given), **rule, "ok_codes": ok_codes, "elastic": elastic}
     if "stdin_hex" in case:
         kwargs["input"] = bytes.fromhex(case["stdin_hex"])
     if "stdin_zeros" in case:
@@ -353,6 +354,7 @@ def pipeline_fact(name, result):
         "stderrs": lambda: [
             None if stage.stderr is None else stage.stderr.decode() for stage in stages
         ],
+        "passed_on": lambda: [stage.elastic and stage.elastic.bytes_out for stage in stages],
         "held": lambda: bool(result.stdout_info.held_by),
         "survivors": lambda: sum(len(stage.survivors) for stage in stages),
     }[name]()

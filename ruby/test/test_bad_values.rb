@@ -178,6 +178,9 @@ class TestBadValues < Minitest::Test
       *bad("x", 5, ODD, [1]), Row.new({ 1 => [1] }, "a stage in ok_codes is 1: "), Row.new({ "x" => [1] }, 'a stage in ok_codes is "x": '),
       Row.new({ 0 => 1 }, "ok_codes[0] is 1: "), Row.new({ 0 => [0, 256] }, "ok_codes[0][1] is 256: "), Row.new({ 0 => nil }, "ok_codes[0] is nil: ")
     ],
+    elastic: [
+      *bad("x", 5, ODD, nil, :spill), Row.new({ 0 => true }, "a stage in elastic is 0: "), Row.new({ "x" => true }, 'a stage in elastic is "x": ')
+    ],
     "Procwright.map:stdin": bad("text", 1.5, ODD, true, :no, -9, HUGE),
     # That of `overflow=`.
     "Procwright::Queue::Sender#overflow=:overflow": WORD + bad(nil)

@@ -220,6 +220,7 @@ class TestConformanceOfPipelines < Minitest::Test
         when "timeout", "idle_timeout", "cwd", "extra_env", "success", "until", "no_new_privs" then value
         when "stdout", "stderr" then value.to_sym
         when "ok_codes" then value.transform_keys { |stage| Integer(stage) }
+        when "elastic" then value.to_h { |stage| [stage, true] }
         when "limit" then Procwright::Limit.new(value, beyond: { "head_and_tail" => :ends, "fail" => :fail }.fetch(given["beyond"]))
         else flunk "unknown option #{name}"
         end
@@ -276,6 +277,7 @@ class TestConformanceOfPipelines < Minitest::Test
     when "stdout_hex" then result.stdout.unpack1("H*")
     when "stdout_bytes" then result.stdout.bytesize
     when "stderrs" then result.stages.map(&:stderr)
+    when "passed_on" then of_each.call { |stage| stage.elastic&.fetch(:bytes_out) }
     when "held" then !result.stdout_info.held_by.empty?
     when "survivors" then result.stages.sum { |stage| stage.survivors.size }
     else flunk "unknown fact #{name}"

@@ -167,6 +167,8 @@ class TestPipeline < Minitest::Test
     { check: true } => "check is true, and pipeline has no such keyword: use pipeline!",
     { success: :maybe } => "success is :maybe: use :forgiving, :strict or :last",
     { ok_codes: { 1 => [1] } } => "a stage in ok_codes is 1: ", { ok_codes: { 0 => [256] } } => "ok_codes[0][0] is 256: ",
+    { elastic: { 0 => true } } => "a stage in elastic is 0: pass true, ", { elastic: 5 } => "elastic is 5: ",
+    { overflow: :spill } => "overflow is :spill, and pipeline has no such keyword: pass elastic:",
     { input: "", stdin: :null } => "stdin and input are both given",
     { user: "no such" } => 'user is "no such", which is not known',
     { idle_timeout: 1, stdout: :null, stderr: :null } => "idle_timeout is 1, which needs a captured stream"
@@ -175,6 +177,39 @@ class TestPipeline < Minitest::Test
       error = assert_raises(Procwright::InvalidValue) { pipeline("cat", **options) }
       assert_operator error.message, :start_with?, text
     end
+  end
+
+  def burst(folder)
+    gate = "#{folder}/gate"
+    File.mkfifo(gate)
+    [["sh", "-c", "head -c 4000000 /dev/zero; echo written > #{gate}"], ["sh", "-c", "read line < #{gate}; wc -c"]]
+  end
+
+  {
+    "true" => true, "a stage" => { 0 => true }, "a policy" => Procwright::Overflow.new(:drop_newest, memory: "8MiB"),
+    "a policy of a stage" => { 0 => Procwright::Overflow.new(memory: "64KiB", disk: "64MiB") }
+  }.each do |name, elastic|
+    define_method("test_a_buffer_lets_a_stage_end_at_its_own_speed: #{name}") do
+      Dir.mktmpdir do |folder|
+        # Without a buffer each would wait for the other.
+        result = Procwright.pipeline!(*burst(folder), elastic: elastic)
+        assert_equal "4000000", result.stdout.strip
+        first, second = result.stages
+        assert_equal [4_000_000, 4_000_000, 0], first.elastic.values_at(:bytes_in, :bytes_out, :lag_bytes)
+        assert_operator first.elastic[:peak_bytes], :>, 3_000_000
+        assert_equal first.elastic, result.to_h[:stages][0][:elastic]
+        assert_nil second.elastic
+      end
+    end
+  end
+
+  def test_no_buffer_where_none_is_asked_for
+    [false, {}, { 0 => false }, Procwright::Overflow.new(:block)].each do |elastic|
+      assert_equal [nil, nil], pipeline("true", "cat", elastic: elastic).stages.map(&:elastic)
+    end
+    assert_equal [true, false, true], pipeline("true", "cat", "cat", elastic: { 1 => true }).stages.map { |stage| stage.elastic.nil? }
+    error = assert_raises(Procwright::InvalidValue) { pipeline("true", "cat", elastic: { 0 => :spill }) }
+    assert_operator error.message, :start_with?, "elastic[0] is :spill: "
   end
 
   def test_stages_do_not_cut_off_each_others_file

@@ -56,6 +56,12 @@ fn outcome(case: &Value) -> (Output, Value) {
                     command.arg("--ok").arg(codes);
                 }
             }
+            "elastic" => {
+                let stages = value.as_array().unwrap().iter();
+                let stages = stages.map(|stage| (stage.as_u64().unwrap() + 1).to_string());
+                let stages: Vec<String> = stages.collect();
+                command.arg(flag).arg(stages.join(","));
+            }
             other => panic!("unknown option {other}"),
         }
     }
@@ -204,6 +210,9 @@ fn fact(what: &str, output: &Output, report: &Value) -> Value {
             hex.collect::<String>().into()
         }
         "stdout_bytes" => stdout.len().into(),
+        "passed_on" => stages()
+            .map(|stage| stage["elastic"]["bytes_out"].clone())
+            .collect(),
         "held" => (!held_by(report).is_empty()).into(),
         "survivors" => {
             let survivors = stages().map(|stage| stage["survivors"].as_array().unwrap().len());

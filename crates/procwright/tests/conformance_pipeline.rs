@@ -8,7 +8,7 @@ use procwright::pipeline::{Error, PipelineOutput, SuccessRule};
 use procwright::process::{Exit, Stop};
 use procwright::spec::{SetupOption, SetupValue};
 use procwright::time::Timeout;
-use procwright::{Beyond, Command, Limit, Pipeline, Reason, Sink, Spec};
+use procwright::{Beyond, Command, Limit, Overflow, Pipeline, Reason, Sink, Spec};
 use serde_json::{Map, Value, json};
 use test_support::{sys, watchdog};
 
@@ -70,7 +70,7 @@ fn outcome(case: &Value) -> Result<PipelineOutput, Error> {
     let mut of_stages = case["options"].as_object().cloned().unwrap_or_default();
     let mut take = |name: &str| of_stages.remove(name);
     let rule = take("success");
-    let ok_codes = take("ok_codes");
+    let (ok_codes, elastic) = (take("ok_codes"), take("elastic"));
     let time = ["timeout", "idle_timeout"].map(&mut take);
     let [check, raise] = ["check", "raise"].map(&mut take);
     let (signal, grace, stdout) = (take("signal"), take("grace"), take("stdout"));
@@ -102,6 +102,10 @@ fn outcome(case: &Value) -> Result<PipelineOutput, Error> {
         let codes = codes.as_array().unwrap().iter();
         let codes = codes.map(|code| i32::try_from(code.as_i64().unwrap()).unwrap());
         pipeline = pipeline.ok_codes(stage.parse().unwrap(), codes);
+    }
+    for stage in elastic.iter().flat_map(|stages| stages.as_array().unwrap()) {
+        let stage = usize::try_from(stage.as_u64().unwrap()).unwrap();
+        pipeline = pipeline.elastic(stage, Overflow::default());
     }
     let [whole, silence] = time;
     if let Some(time) = whole {
@@ -205,6 +209,9 @@ fn fact(what: &str, output: &PipelineOutput) -> Value {
                 Some(_) => text(stderr),
                 None => Value::Null,
             })
+            .collect(),
+        "passed_on" => stages()
+            .map(|stage| stage.elastic.map(|figures| figures.bytes_out))
             .collect(),
         "held" => {
             let last = &report.stages.last().unwrap().report;

@@ -39,7 +39,7 @@ module Procwright
     MAP = MAP_COMMAND.merge(MAP_ALONE).freeze
 
     # Options of `pipeline` for all stages together, and what joins those to the caller.
-    PIPELINE_ALONE = { success: :forgiving, ok_codes: nil }.merge(
+    PIPELINE_ALONE = { success: :forgiving, ok_codes: nil, elastic: false }.merge(
       RUN.slice(
         :input, :stdin, :stdout, :binmode, :encoding, :external_encoding, :internal_encoding, :on_timeout, :cancel, :on_event
       )
@@ -153,6 +153,7 @@ module Procwright
       on_stderr_line: BY_LINES, max_length: BY_LINES, too_long: BY_LINES,
       err: "use stderr: with the same, :null for File::NULL, :merged for [:child, :out]",
       merged: "stderr: :merged sends both into the pipe: leave it out", ok: "pass ok_codes: { 1 => [1] }",
+      overflow: "pass elastic: true, or an Overflow, for a buffer behind each stage but the last",
       pipefail: "pass success: :strict. Without it, too, each stage counts, but for one that could write no more",
       pty: "a terminal has both ends of a program, and here they are pipes: leave it out"
     }.freeze

@@ -7,8 +7,8 @@ module Procwright
   #   Procwright.pipeline(["yes"], ["head", "-1"]).stdout # => "y\n"
   #   Procwright.pipeline({ argv: ["zcat", "log.gz"], chdir: "/var/log" }, ["grep", "-c", "500"], timeout: 60)
   #
-  # The pipes between are the kernel's: nothing passes through this process. All are started, or
-  # none; all have one deadline; and when one has to be stopped, all are, the last one first.
+  # The pipes between are the kernel's: nothing passes through this process without `elastic`. All
+  # are started, or none; all have one deadline; and when one has to be stopped, all are, the last one first.
   # Threads, signals and fibers are as with {run}.
   #
   # @overload pipeline(*stages, **options)
@@ -29,6 +29,11 @@ module Procwright
   #     `:last` asks for the last alone
   #   @param ok_codes [Hash{Integer=>Array<Integer>}] exit codes that are no failure, by stage, from
   #     0: `{ 1 => [1] }` for a grep that may find nothing
+  #   @param elastic [Boolean, Overflow, Hash{Integer=>Boolean, Overflow}] a buffer behind each stage
+  #     but the last, so that each ends at its own speed: what the next one has not taken yet is
+  #     kept in memory, then on disk. `true`, an {Overflow} that says how much, or these by stage,
+  #     from 0: `{ 0 => true }`. What is buffered passes through this process, by two threads for
+  #     each buffer
   #   @param on_timeout [Symbol] `:raise`, or `:return` the result
   #   @param cancel [Cancel] as of {run}; so too `on_event`, `encoding`, `binmode`
   #   @param options options of {run} for each stage: `chdir:`, `env:`, `rlimits:`, `until:`, ...
@@ -60,6 +65,7 @@ module Procwright
   class Pipeline
     STAGE = "pass each stage as an Array of words, or as a Hash of options with argv among them"
     OK_CODES = "pass a Hash of stages, which count from 0, to Arrays of exit codes, such as { 1 => [1] }"
+    ELASTIC = "pass true, a Procwright::Overflow, or a Hash of stages but the last, from 0, to these, such as { 0 => true }"
 
     # A stage: its words, all of its options, and those that it alone has.
     Given = Struct.new(:argv, :options, :own)
@@ -114,7 +120,8 @@ module Procwright
         idle_timeout: Arguments.seconds("idle_timeout", @options[:idle_timeout]),
         stop: @options[:stop].nil? ? nil : Stop.of(@options[:stop]).parts,
         success: Arguments.symbol("success", @options[:success], %i[forgiving strict last]).name,
-        ok_codes: ok_codes(@options[:ok_codes], count)
+        ok_codes: ok_codes(@options[:ok_codes], count),
+        elastic: elastic(@options[:elastic], count)
       }
     end
 
@@ -126,6 +133,28 @@ module Procwright
         name = "ok_codes[#{place}]"
         Arguments.refuse(name, codes, OK_CODES) unless codes.is_a?(Array)
         [place, codes.each_with_index.map { |code, at| Arguments.number("#{name}[#{at}]", code, 0..255, OK_CODES) }]
+      end
+    end
+
+    # The policies of the buffers, with the stages that they are behind.
+    def elastic(given, count)
+      last_buffered = count - 2
+      behind = Hash.try_convert(given) || (0..last_buffered).to_h { |place| [place, given] }
+      # Where there are no stages for it, too, it is one of those that can be.
+      policy("elastic", given) unless Hash.try_convert(given)
+      policies = behind.map do |place, one|
+        Arguments.number("a stage in elastic", place, 0..last_buffered, ELASTIC)
+        [place, policy("elastic[#{place}]", one)]
+      end
+      policies.reject { |_, parts| parts.nil? }
+    end
+
+    def policy(name, given)
+      case given
+      when false then nil
+      when true then Overflow.new.parts
+      when Overflow then given.parts
+      else Arguments.refuse(name, given, ELASTIC)
       end
     end
 

@@ -9,15 +9,22 @@ module Procwright
     #   `:failed`, it is to blame; `:collateral`, it ended so since another failed or all were
     #   stopped
     attr_reader :judgement
+    # @return [Hash{Symbol=>Numeric}, nil] what the elastic buffer behind it has done: `:bytes_in`;
+    #   `:bytes_out`; `:lag_bytes`, what was not taken at the end; `:peak_bytes`, the most that ever
+    #   waited; `:memory_peak_bytes`, `:disk_peak_bytes`; `:spilled_bytes`, what ever went to disk;
+    #   `:dropped_bytes`; `:lost_bytes`; `:blocked_s`, the seconds in which it took nothing more. nil
+    #   without one
+    attr_reader :elastic
 
     # @private
     def initialize(raw, encodings)
       super
       @judgement = raw[:judgement]
+      @elastic = raw[:elastic].freeze
     end
 
-    def to_h = super.merge(judgement: judgement)
-    def deconstruct_keys(keys) = super.merge(judgement: judgement)
+    def to_h = super.merge(judgement: judgement, elastic: elastic)
+    def deconstruct_keys(keys) = super.merge(judgement: judgement, elastic: elastic)
     def inspect = "#<Procwright::Stage #{summary}: #{judgement}>"
   end
 

@@ -21,6 +21,20 @@ use crate::errors::{exception, invalid_error, start_refused, system_error};
 use crate::setup;
 use crate::string::to_vec;
 
+/// A policy by its name, the bytes in memory and those on disk.
+pub(crate) type OverflowParts = (Symbol, u64, Option<u64>);
+
+/// The policy for bytes that are not taken.
+pub(crate) fn overflow((policy, memory, disk): OverflowParts) -> Result<Overflow, Error> {
+    Ok(match &*policy.name()? {
+        "spill" => Overflow::Spill { memory, disk },
+        "drop_oldest" => Overflow::DropOldest { memory },
+        "drop_newest" => Overflow::DropNewest { memory },
+        "fail" => Overflow::Fail { memory },
+        other => return Err(unknown("overflow", other)),
+    })
+}
+
 /// The options in the shapes that `lib/procwright/options.rb` gives them.
 #[derive(Clone, Copy)]
 pub(crate) struct Options<'a> {
@@ -136,17 +150,8 @@ impl Options<'_> {
     }
 
     pub(crate) fn overflow(&self) -> Result<Option<Overflow>, Error> {
-        type Parts = (Symbol, u64, Option<u64>);
-        let Some((policy, memory, disk)) = self.get::<Option<Parts>>("overflow")? else {
-            return Ok(None);
-        };
-        Ok(Some(match &*policy.name()? {
-            "spill" => Overflow::Spill { memory, disk },
-            "drop_oldest" => Overflow::DropOldest { memory },
-            "drop_newest" => Overflow::DropNewest { memory },
-            "fail" => Overflow::Fail { memory },
-            other => return Err(unknown("overflow", other)),
-        }))
+        let parts = self.get::<Option<OverflowParts>>("overflow")?;
+        parts.map(overflow).transpose()
     }
 
     pub(crate) fn channel(&self) -> Result<Option<Channel>, Error> {

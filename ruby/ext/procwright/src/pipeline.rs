@@ -1,17 +1,18 @@
 //! `Procwright.pipeline`.
 
 use magnus::{Error, IntoValue, Object, RArray, RHash, RModule, Ruby, TryConvert, Value, function};
+use procwright::buffer::Figures;
 use procwright::error::Step;
 use procwright::pipeline::{PipelineCollected, SuccessRule};
 use procwright::process::Stop;
 use procwright::time::Timeout;
-use procwright::{Cancel, Command, Memory, Pipeline};
+use procwright::{Cancel, Command, Memory, Overflow, Pipeline};
 
 use crate::arguments::{seconds, stop};
 use crate::errors::{choice_error, guarded, pipeline_error, start_refused};
 use crate::event_handover::EventHandover;
 use crate::interruptible::{Interrupts, PauseOnInterrupt};
-use crate::options::{Options, each};
+use crate::options::{Options, OverflowParts, each, overflow};
 use crate::report;
 use crate::run::failure_error;
 use crate::string::string_from_vec;
@@ -63,6 +64,7 @@ struct Whole {
     cancel: Option<Cancel>,
     rule: SuccessRule,
     ok_codes: Vec<(usize, Vec<i32>)>,
+    elastic: Vec<(usize, Overflow)>,
 }
 
 impl Whole {
@@ -87,6 +89,10 @@ impl Whole {
             cancel: options.cancel()?,
             rule,
             ok_codes: each(options.get("ok_codes")?, TryConvert::try_convert)?,
+            elastic: each(options.get("elastic")?, |behind| {
+                let (stage, policy) = <(usize, OverflowParts)>::try_convert(behind)?;
+                Ok((stage, overflow(policy)?))
+            })?,
         })
     }
 
@@ -98,6 +104,9 @@ impl Whole {
         for (stage, codes) in &self.ok_codes {
             pipeline = pipeline.ok_codes(*stage, codes.iter().copied());
         }
+        for (stage, policy) in &self.elastic {
+            pipeline = pipeline.elastic(*stage, *policy);
+        }
         if let Some(stop) = self.stop {
             pipeline = pipeline.stop(stop);
         }
@@ -106,6 +115,27 @@ impl Whole {
             None => pipeline,
         }
     }
+}
+
+/// What a buffer has done, under the names that it has as JSON.
+fn figures(ruby: &Ruby, found: &Figures) -> Result<RHash, Error> {
+    let hash = ruby.hash_new();
+    let counts = [
+        ("bytes_in", found.bytes_in),
+        ("bytes_out", found.bytes_out),
+        ("lag_bytes", found.lag_bytes),
+        ("peak_bytes", found.peak_bytes),
+        ("memory_peak_bytes", found.memory_peak_bytes),
+        ("disk_peak_bytes", found.disk_peak_bytes),
+        ("spilled_bytes", found.spilled_bytes),
+        ("dropped_bytes", found.dropped_bytes),
+        ("lost_bytes", found.lost_bytes),
+    ];
+    for (name, bytes) in counts {
+        hash.aset(ruby.to_symbol(name), bytes)?;
+    }
+    hash.aset(ruby.to_symbol("blocked_s"), found.refused.as_secs_f64())?;
+    Ok(hash)
 }
 
 fn result(ruby: &Ruby, collected: PipelineCollected<Vec<u8>>) -> Result<RHash, Error> {
@@ -145,6 +175,9 @@ fn result(ruby: &Ruby, collected: PipelineCollected<Vec<u8>>) -> Result<RHash, E
         }
         let judgement = ruby.to_symbol(stage.judgement.name());
         put("judgement", judgement.into_value_with(ruby))?;
+        let buffer = stage.elastic.as_ref();
+        let buffer = buffer.map(|found| figures(ruby, found)).transpose()?;
+        put("elastic", buffer.into_value_with(ruby))?;
         stages.push(hash)?;
     }
     let hash = ruby.hash_new();
