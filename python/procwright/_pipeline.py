@@ -255,15 +255,17 @@ def _elastic(elastic: Any, count: int) -> list[tuple[int, tuple[str, int, int | 
     if hasattr(elastic, "keys"):
         # The last has none behind it.
         behind = {
-            number("a stage in elastic", stage, 0, count - 2, hint): _buffer(policy, hint)
+            number("a stage in elastic", stage, 0, count - 2, hint): _buffer(
+                f"elastic[{stage}]", policy, hint
+            )
             for stage, policy in pairs("elastic", elastic, hint)
         }
     else:
-        behind = dict.fromkeys(range(count - 1), _buffer(elastic, hint))
+        behind = dict.fromkeys(range(count - 1), _buffer("elastic", elastic, hint))
     return [(stage, policy) for stage, policy in behind.items() if policy is not None]
 
 
-def _buffer(policy: Any, hint: str) -> tuple[str, int, int | None] | None:
+def _buffer(name: str, policy: Any, hint: str) -> tuple[str, int, int | None] | None:
     """The policy of a buffer for the core, None without one."""
     if policy is False:
         return None
@@ -272,7 +274,7 @@ def _buffer(policy: Any, hint: str) -> tuple[str, int, int | None] | None:
     if policy is True:
         policy = Overflow()
     if not isinstance(policy, Overflow):
-        raise bad_type("elastic", policy, hint)
+        raise bad_type(name, policy, hint)
     return policy._raw()
 
 

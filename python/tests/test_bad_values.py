@@ -378,6 +378,11 @@ ROWS = {
         Row({0: [256]}, ValueError, "ok_codes[0] is 256: "),
         Row({0: 5}, TypeError, "ok_codes[0] is 5: "),
     ],
+    "elastic": [
+        *wrong_type("x", 5, None, ODD),
+        Row({0: True}, ValueError, "a stage in elastic is 0: "),
+        Row({"x": True}, TypeError, "a stage in elastic is 'x': "),
+    ],
     "patterns": [*wrong_type("x", 5, None, ODD), Row([5], TypeError, "patterns[0] is 5: ")],
     "steps": [*wrong_type("x", 5, None, ODD), Row(["x", 5], TypeError, "steps[1] is 5: ")],
     "seconds": [*SECONDS, *bad(-1, math.inf, HUGE, None)],

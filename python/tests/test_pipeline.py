@@ -167,7 +167,7 @@ def test_all_are_started_or_none(tmp_path):
         ((["cat"], ["cat"]), {"elastic": 5}, "elastic is 5"),
         ((["cat"], ["cat"]), {"elastic": None}, "elastic is None"),
         ((["cat"], ["cat"]), {"elastic": {1: True}}, "a stage in elastic is 1"),
-        ((["cat"], ["cat"]), {"elastic": {0: "spill"}}, "elastic is 'spill'"),
+        ((["cat"], ["cat"]), {"elastic": {0: "spill"}}, "elastic[0] is 'spill'"),
         ((["cat"],), {"elastic": {0: True}}, "a stage in elastic is 0"),
         ((["cat"],), {"input": b"", "stdin": b""}, "stdin and input"),
         (("cat x",), {}, "args is 'cat x'"),

@@ -270,12 +270,16 @@ def joined() -> None:
     assert_type(text, procwright.PipelineResult[str])
     assert_type(text.returncode, int | None)
     assert_type(procwright.pipeline(LS, stdout=DEVNULL, env={"A": "b"}, stop="KILL").stdout, None)
+    buffered = procwright.pipeline(LS, LS, encoding="utf-8", elastic={0: procwright.Overflow()})
+    assert_type(buffered, procwright.PipelineResult[str])
+    assert_type([stage.elastic for stage in buffered.stages], list[procwright.Figures | None])
 
 
 async def awaited() -> None:
     assert_type((await aio.run(LS)).stdout, bytes)
     assert_type((await aio.run(LS, text=True, stderr=STDOUT)).stderr, None)
     assert_type((await aio.run("ls | wc", shell=True, text=True, timeout=5)).stdout, str)
+    assert_type(await aio.pipeline(LS, LS, elastic=True), procwright.PipelineResult[bytes])
     async with aio.spawn(LS, stdin=PIPE, text=True) as child:
         assert_type(child, aio.Child[str, str, str, None])
         assert_type(child.stdin, aio.TextWriter)

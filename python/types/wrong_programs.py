@@ -162,12 +162,16 @@ def joined() -> None:
     procwright.pipeline(LS, ["wc"]).stdout.encode()  # wrong
     procwright.pipeline(LS, success="maybe")  # wrong
     procwright.pipeline(LS, pty=True)  # wrong
+    procwright.pipeline(LS, LS, elastic="spill")  # wrong
+    procwright.pipeline(LS, LS, input="text")  # wrong
 
 
 async def awaited() -> None:
     (await aio.run(LS)).stdout.strip("x")  # wrong
     aio.run(LS).stdout  # wrong
     await aio.run(LS, overflow="spill")  # wrong
+    (await aio.pipeline(LS, LS)).stdout.encode()  # wrong
+    await aio.pipeline(LS, succes="last")  # wrong
     await aio.run(LS, timout=5)  # wrong
     async with aio.spawn(LS, text=True) as child:
         child.stdin.send("x")  # wrong
