@@ -44,18 +44,26 @@ class Map(Generic[Out, Err, Order]):
         self._map = of
         #: The wait for what comes next, while there is one. It has the core's map alone.
         self._next: ThreadCall | None = None
+        self._is_awaited = False
 
     def __aiter__(self) -> Map[Out, Err, Order]:
         return self
 
     async def __anext__(self) -> Ended[Out, Err, Order]:
-        await checkpoint()
-        if self._next is None:
-            self._next = ThreadCall("procwright-map", self._map._native.next)
-        call = self._next
-        await call.wait()
-        if self._next is not call:
+        if self._is_awaited:
             raise RuntimeError("a result of this map is being waited for already")
+        self._is_awaited = True
+        try:
+            await checkpoint()
+            if self._next is None:
+                self._next = ThreadCall("procwright-map", self._map._native.next)
+            call = self._next
+            await call.wait()
+        finally:
+            self._is_awaited = False
+        if self._next is not call:
+            # Closed meanwhile.
+            raise StopAsyncIteration
         self._next = None
         self._map._is_taken = True
         try:

@@ -64,6 +64,8 @@ class ThreadCall:
         self._call = call
         self._value: Any = None
         self._error: BaseException | None = None
+        #: True while somebody waits by the descriptor of `over`.
+        self._is_watched = False
         #: Cancelled, which wakes whoever waits for it, once the call is over.
         self.over = _core.Cancel()
         # The interpreter does not wait for a daemon.
@@ -85,7 +87,15 @@ class ThreadCall:
     async def wait(self) -> None:
         """Waits until it is over. May be cancelled, and called again; the call goes on."""
         while not self.over.cancelled:
-            await readable(self.over.readiness_fd(), None)
+            if self._is_watched:
+                # An event loop has room for one who waits for a descriptor.
+                await first([self.over], None)
+                continue
+            self._is_watched = True
+            try:
+                await readable(self.over.readiness_fd(), None)
+            finally:
+                self._is_watched = False
 
     async def outlast(self) -> BaseException | None:
         """Waits until it is over, past cancellations: one that came, for the caller to raise.

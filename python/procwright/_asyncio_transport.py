@@ -289,6 +289,26 @@ class _WritePipe(_Pipe, asyncio.WriteTransport):
         self._size = 0
         self._high, self._low = _HIGH_WATER, _LOW_WATER
         self._is_paused = False
+        #: The end of the pipe, while the loop watches for the end of those who read it.
+        self._guarded: int | None = None
+
+    def begin(self) -> None:
+        # Who writes no more would never hear of their end, and `connection_lost` not come. A loop
+        # tells of an error whatever is asked for, and the writing end of a pipe has nothing else.
+        guarded = self._stream._pipe()
+        self._loop.add_reader(guarded, self._on_no_reader)
+        self._guarded = guarded
+
+    def _on_no_reader(self) -> None:
+        error = BrokenPipeError() if self._pieces else None
+        self._drop()
+        self._end(error)
+
+    def _end(self, error: Exception | None) -> None:
+        guarded, self._guarded = self._guarded, None
+        if guarded is not None and not self._loop.is_closed():
+            self._loop.remove_reader(guarded)
+        super()._end(error)
 
     def write(self, data: Data) -> None:
         if not isinstance(data, (bytes, bytearray, memoryview)):

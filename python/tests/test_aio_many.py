@@ -83,6 +83,31 @@ def test_what_ends_a_map(on, tmp_path, monkeypatch):
         on(main)
 
 
+def test_one_at_a_time_waits_for_a_result_of_a_map(on):
+    async def main():
+        running = aio.map([["sleep", "1000"]])
+        steps = []
+
+        async def waits():
+            steps.append("waits")
+            with pytest.raises(StopAsyncIteration):
+                await anext(running)
+            steps.append("over")
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(waits)
+            while running._next is None:
+                await anyio.sleep(0.01)
+            with pytest.raises(RuntimeError, match="waited for already"):
+                await anext(running)
+            assert steps == ["waits"]
+            # It wakes who waits.
+            await running.aclose()
+        assert steps == ["waits", "over"]
+
+    on(main)
+
+
 def test_a_map_that_is_left_behind_ends(on):
     async def main():
         running = aio.map([["sleep", "1000"]])

@@ -117,6 +117,40 @@ def test_a_program_that_reads_no_more(on):
     on(main())
 
 
+def test_a_protocol_hears_of_the_end_of_a_program_that_reads_nothing(on):
+    async def main():
+        loop = asyncio.get_running_loop()
+
+        class Protocol(asyncio.SubprocessProtocol):
+            def __init__(self):
+                self.lost, self.pipes = loop.create_future(), {}
+
+            def pipe_connection_lost(self, fd, exc):
+                self.pipes[fd] = type(exc)
+
+            def connection_lost(self, exc):
+                self.lost.set_result(exc)
+
+        transport, protocol = await ours.subprocess_exec(loop, Protocol, "true")
+        assert await protocol.lost is None
+        assert protocol.pipes == dict.fromkeys(range(3), type(None))
+        transport.close()
+        # Also who reads no more, while others of it go on; what was to be written is lost.
+        shell = "read line; exec <&-; exec sleep 1000"
+        transport, protocol = await ours.subprocess_shell(loop, Protocol, shell)
+        stdin = transport.get_pipe_transport(0)
+        stdin.write(b"line\n" + bytes(1_000_000))
+        while not protocol.pipes:
+            await asyncio.sleep(0)
+        assert protocol.pipes == {0: BrokenPipeError}
+        assert stdin.is_closing()
+        transport.kill()
+        assert await protocol.lost is None
+        transport.close()
+
+    on(main())
+
+
 def test_wait_is_for_the_exit_and_until_for_the_pipes(on):
     async def main():
         line = "sleep 1000 & echo $!"
