@@ -42,6 +42,7 @@
 #   _text, _merged, _callback            text streams; both as one; a thread that calls with lines
 #   _setup                               options of what is set up before a program runs
 #   _result, _event                      what became of a run; what it tells
+#   _explained                           what a program waits for, and why it does not end
 #   _holder                              a process that holds a pipe
 #   _process                             any process
 #   _tee                                 copies of output
@@ -94,6 +95,7 @@ if TYPE_CHECKING:
     from ._child import Child
     from ._errors import LivenessError, NoSuchProcess, SpawnError, TimeoutExpired, WaitTimeout
     from ._event import Event
+    from ._explained import Diagnosis, Waiting
     from ._journal import Journal
     from ._liveness import LivenessGuarantee
     from ._map import Ended, Map, Past, Progress
@@ -145,6 +147,7 @@ __all__ = [
     "Cancel",
     "Cancelled",
     "Child",
+    "Diagnosis",
     "Ended",
     "EndedBeforeMatch",
     "Event",
@@ -195,6 +198,7 @@ __all__ = [
     "TimeoutExpired",
     "WaitTimeout",
     "Waited",
+    "Waiting",
     "Writer",
     "as_completed",
     "as_completed_async",
@@ -216,6 +220,7 @@ _LAZY = {
     "_child": ("Child",),
     "_errors": ("LivenessError", "NoSuchProcess", "SpawnError", "TimeoutExpired", "WaitTimeout"),
     "_event": ("Event",),
+    "_explained": ("Diagnosis", "Waiting"),
     "_liveness": ("LivenessGuarantee",),
     "_journal": ("Journal",),
     "_map": ("Ended", "Map", "Past", "Progress", "map"),

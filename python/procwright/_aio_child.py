@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from . import _child
     from ._aio_child_streams import Streams
     from ._callback import LineCaller
+    from ._explained import Diagnosis, Waiting
     from ._types import Args, Data, MaybeNone, Seconds
 else:
     Streams = Generic
@@ -266,6 +267,14 @@ class Child(Streams[Out, Err, In, Both]):
         except StopIteration as over:
             match: re.Match[Any] = over.value
             return match
+
+    async def waiting_for(self) -> Waiting:
+        """What it waits for: `procwright.Child.waiting_for`, on a thread of its own."""
+        return await in_thread("procwright-look", self._child.waiting_for)
+
+    async def explain(self) -> Diagnosis:
+        """Why it does not end: `procwright.Child.explain`, on a thread of its own."""
+        return await in_thread("procwright-look", self._child.explain)
 
     def send_signal(self, sig: int | str) -> None:
         """Sends it a signal, by number or name. Nothing if it has ended."""

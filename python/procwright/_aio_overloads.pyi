@@ -458,6 +458,7 @@ async def run(
     on_event: Slip | Callable[[Event], object] | None = ...,
     stdin: Slip | Stdin = ...,
     check: Slip | bool = ...,
+    explain_after: Slip | Seconds | None = ...,
     input: Slip | Data | None = ...,
     tee: Slip | AnyTee = ...,
     on_line: Slip | Callable[[str | bytes], object] | None = ...,

@@ -37,6 +37,7 @@ _ON_A_THREAD = {
     "merged": False,
     "limit": None,
     "on_event": None,
+    "explain_after": None,
 }
 
 #: What the core takes for a child, beside what it takes for a run. All that comes is read at
@@ -68,8 +69,9 @@ async def run(args: Args, **options: Any) -> Result[Any, Any, Any]:
     grace and 2 s at most, and reaps it; then the cancellation goes on. Its exception has the
     `result`, with what was read by then, where such an exception can have one.
 
-    With `tee`, `on_line` and its like, `keep_full`, `merged`, `limit`, `on_event` or
-    `until="silent:..."` the run has a thread for as long as it lasts; without them it has none.
+    With `tee`, `on_line` and its like, `keep_full`, `merged`, `limit`, `on_event`,
+    `explain_after` or `until="silent:..."` the run has a thread for as long as it lasts; without
+    them it has none.
     """
     given = {"args": args, **_DEFAULTS, **options}
     unknown = {name: value for name, value in options.items() if name not in _DEFAULTS}

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ._callback import Failures, LineCaller
     from ._child_streams import Streams
     from ._errors import WaitTimeout
+    from ._explained import Diagnosis, Waiting
     from ._keeper import Keeper
     from ._text import TextReader, TextWriter
     from ._types import Args, Data, MaybeNone, Seconds
@@ -433,6 +434,28 @@ class Child(Streams[Out, Err, In, Both]):
     def kill(self) -> None:
         """Sends SIGKILL. Nothing if it has ended."""
         self.send_signal("KILL")
+
+    def waiting_for(self) -> Waiting:
+        """What it waits for: input, room for its output, a child, a lock, time, somebody else,
+        or nothing that is known.
+
+        Looks once at all processes of the machine, which takes some milliseconds, and more where
+        there are thousands. Raises `OSError` where there is no `/proc`.
+        """
+        from ._explained import Waiting
+
+        return Waiting(*self._core.waiting_for())
+
+    def explain(self) -> Diagnosis:
+        """Why it does not end: who of its tree waits for whom, whether that is a deadlock, and
+        what to do. What `procwright doctor` says of it.
+
+        Looks twice at all processes of the machine, 200 ms apart. Raises `NoSuchProcess` if it
+        has ended, and `OSError` where there is no `/proc`.
+        """
+        from ._explained import Diagnosis
+
+        return Diagnosis(*self._core.explain())
 
     def resize(self, rows: int, columns: int) -> None:
         """Says how large its terminal is, of a child that was spawned with `pty`.

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from ._explained import Diagnosis
 from ._holder import Holder
 from ._record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._types import RawDiagnosis
 
 
 class Event(Record):
     """News of a run or a child while it goes on; `str()` says it in words.
 
     Of kind "held": the program has exited, but a second later other processes
-    still hold its pipes. Of kind "missed": so many events found the callback still at
+    still hold its pipes. Of kind "explained": it has not ended by the time of
+    `explain_after`, and `diagnosis` says why, or is None if `str()` says why nothing could be
+    found out. Of kind "missed": so many events found the callback still at
     work on earlier ones that they are counted here.
     """
 
-    __slots__ = ("kind", "text", "command", "streams", "holders", "complete")
+    __slots__ = ("kind", "text", "command", "streams", "holders", "complete", "diagnosis")
 
     def __init__(
         self,
@@ -24,6 +31,7 @@ class Event(Record):
         streams: str = "",
         holders: list[tuple[int, str, tuple[int, int | None] | None]] | None = None,
         complete: bool = True,
+        diagnosis: RawDiagnosis | None = None,
     ) -> None:
         self.kind = kind
         self.text = text
@@ -31,6 +39,7 @@ class Event(Record):
         self.streams = streams
         self.holders = [Holder(*holder) for holder in holders or ()]
         self.complete = complete
+        self.diagnosis = None if diagnosis is None else Diagnosis(*diagnosis)
 
     def __str__(self) -> str:
         return self.text

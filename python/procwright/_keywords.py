@@ -91,6 +91,7 @@ class Run(Common, Call, total=False):
     """What `run` takes besides."""
 
     check: bool
+    explain_after: Seconds | None
 
 
 class RunBytes(Run, total=False):

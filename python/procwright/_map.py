@@ -45,6 +45,7 @@ _NOT_OF_ONE = (
     "on_timeout",
     "cancel",
     "on_event",
+    "explain_after",
 )
 
 #: What `run` does when it is not told otherwise.

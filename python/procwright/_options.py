@@ -258,6 +258,7 @@ COMMON: Final[_Table] = {
 #: The options of `run` that the core takes.
 RUN: Final[_Table] = {
     **COMMON,
+    "explain_after": _seconds("explain_after"),
     "max_length": longest_line,
     "too_long": too_long_fails,
 }

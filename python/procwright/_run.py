@@ -86,6 +86,7 @@ def run(
     on_timeout: Literal["raise", "return"] = "raise",
     cancel: _core.Cancel | None = None,
     on_event: Callable[[Event], object] | None = None,
+    explain_after: Seconds | None = None,
     **unknown: object,
 ) -> Result[Any, Any, Any]:
     """Runs a program, waits until the run is over, and returns all that came of it.
@@ -180,6 +181,9 @@ def run(
     on_event
         Called with what there is to tell while the run goes on, on a thread of its
         own; the default logs a warning.
+    explain_after
+        Seconds after which `on_event` is told why the program has not ended, by an event of
+        kind "explained": who waits for whom, and whether it waits for input. It goes on.
 
     Callbacks hold up no deadline: from the beginning of a stop they have its grace, and
     half a second more. One that is then still at work goes on behind the run's back, and

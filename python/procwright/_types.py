@@ -131,3 +131,24 @@ class HasPid(Protocol):
 
     @property
     def pid(self) -> int | None: ...
+
+
+#: The parts of a `Waiting`, as the core gives them.
+RawWaiting = tuple[
+    Literal["input", "output", "child", "lock", "timer", "peer", "nothing"],
+    int,
+    str,
+    int | None,
+    bool,
+    list[tuple[int, str, tuple[int, int | None] | None]],
+    str,
+]
+#: The parts of a `Diagnosis`, as the core gives them.
+RawDiagnosis = tuple[
+    Literal["proven", "possible", "stopped", "slow", "input", "busy", "healthy"],
+    str,
+    str | None,
+    RawWaiting | None,
+    str,
+    str,
+]

@@ -231,6 +231,7 @@ _ALIKE = 0.8
 #: Parameters of `run`, and what does for a child what they do there.
 _OF_A_CHILD = {
     "check": "call check_returncode() of the child's result()",
+    "explain_after": "ask the child, by explain() or waiting_for()",
     "on_line": "use on_stdout_line and on_stderr_line, or iterate over merged",
 }
 

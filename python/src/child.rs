@@ -18,6 +18,7 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 use crate::attach::{attach, drop_deferred, expect_calls};
 use crate::errors::{self, invalid, not_started, start_refused};
 use crate::events::{EventHook, HookPlace, listener};
+use crate::explained;
 use crate::options::{CommonOptions, SpawnOptions};
 use crate::patient::patiently;
 use crate::process::{self, ProcessHandle};
@@ -315,6 +316,20 @@ impl Child {
     /// The reason of a child that was stopped for a limit of its own.
     fn stopped_for(&self) -> Option<&'static str> {
         self.child.stopped_for().map(Reason::name)
+    }
+
+    /// What it waits for.
+    fn waiting_for<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let waiting = py.detach(|| self.child.waiting_for());
+        let waiting = waiting.map_err(|error| explained::refused(py, &error))?;
+        explained::waiting(&waiting).into_pyobject(py)
+    }
+
+    /// Why it does not end.
+    fn explain<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let diagnosis = py.detach(|| self.child.explain());
+        let diagnosis = diagnosis.map_err(|error| explained::refused(py, &error))?;
+        explained::diagnosis(&diagnosis).into_pyobject(py)
     }
 
     /// Sets the size of its terminal.

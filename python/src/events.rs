@@ -8,8 +8,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::attach::{Attached, attach, later};
+use crate::explained;
 use crate::raised::Raised;
-use crate::report::{self, UNTIL_EXIT};
+use crate::report::{self, RawHolder, UNTIL_EXIT};
 use crate::taps;
 use procwright_os::sync::Mutex;
 
@@ -76,6 +77,14 @@ pub(crate) fn tell(hook: &Attached<Py<PyAny>>, event: &Event) -> Result<(), BoxE
             } => {
                 let holders = report::holders(holders);
                 ("held", text, command, streams, holders, *complete).into_pyobject(py)?
+            }
+            Event::Explained {
+                command, diagnosis, ..
+            } => {
+                let nobody = Vec::<RawHolder<'_>>::new();
+                let diagnosis = diagnosis.as_ref().ok();
+                let diagnosis = diagnosis.map(|found| explained::diagnosis(found));
+                ("explained", text, command, "", nobody, true, diagnosis).into_pyobject(py)?
             }
             Event::Spilling {
                 command, stream, ..

@@ -14,6 +14,7 @@
 //! wait                          sets of things to wait for
 //! liveness, queue, stream       the classes of liveness, of queues and of a child's streams
 //! process, options, events      any process; options as a Spec; events told to Python
+//! explained                     what a program waits for, and why it does not end
 //! setup, tee                    what is set up before a program's first instruction; copies
 //! values, taps, report, budget  Stop, Limit, Cancel; callbacks; what a run gives back; memory
 //! patient                       blocking operations, with signals
@@ -33,6 +34,7 @@ mod child;
 mod communicate;
 mod errors;
 mod events;
+mod explained;
 mod liveness;
 mod map;
 mod options;

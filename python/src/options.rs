@@ -2,6 +2,7 @@
 
 use std::os::fd::RawFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use procwright::error::Invalid;
@@ -66,6 +67,7 @@ pub(crate) type CallableTap = (StdStream, bool, Attached<Py<PyAny>>);
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct RunOptions {
+    explain_after: Option<f64>,
     max_length: Option<usize>,
     too_long: bool,
 }
@@ -99,6 +101,14 @@ impl AccountArg {
 }
 
 impl RunOptions {
+    /// The time after which the caller is told why the program has not ended.
+    ///
+    /// # Errors
+    /// No number.
+    pub(crate) fn explain_after(&self) -> Result<Option<Duration>, Invalid> {
+        Ok(seconds("explain_after", self.explain_after)?.duration())
+    }
+
     /// The rule by which lines are cut for callbacks.
     pub(crate) fn framing(&self) -> Framing {
         Framing {

@@ -44,6 +44,8 @@ pub(crate) fn run<'py>(
     let cancel = common.cancel.as_ref().map(|cancel| cancel.get());
     let cancel = cancel.map(values::Cancel::handle);
     let framing = options.framing();
+    let explain_after = options.explain_after();
+    let explain_after = explain_after.map_err(|error| errors::invalid(py, &error))?;
     let shown: Vec<_> = tees.iter().filter_map(Tee::shown).collect();
     if next.is_some() || !taps.is_empty() {
         expect_calls(py)?;
@@ -66,6 +68,9 @@ pub(crate) fn run<'py>(
             .on_event(move |event| tell(&hook, event))
             .until_exit_written_as(UNTIL_EXIT);
         command = command.line_framing(framing);
+        if let Some(after) = explain_after {
+            command = command.explain_after(after);
+        }
         if let Some(cancel) = &cancel {
             command = command.cancel_on(cancel);
         }

@@ -128,7 +128,7 @@ class TestBadValues < Minitest::Test
     stdout: [*SINK, *bad(:merged)], stderr: SINK,
     encoding: CODEC, external_encoding: [*CODEC, *bad("utf-8:utf-16le")], internal_encoding: CODEC,
     on_event: CALLBACK + bad(false), on_line: CALLBACK + bad(false), on_stdout_line: CALLBACK, on_stderr_line: CALLBACK,
-    timeout: SECONDS, idle_timeout: SECONDS, stall_after: SECONDS, wait: SECONDS,
+    timeout: SECONDS, idle_timeout: SECONDS, explain_after: SECONDS, stall_after: SECONDS, wait: SECONDS,
     until: WORD + bad(nil, "\xff"), on_timeout: WORD + bad(nil), too_long: WORD + bad(nil),
     limit: BYTES,
     keep_full: PATH,

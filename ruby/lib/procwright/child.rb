@@ -211,6 +211,21 @@ module Procwright
       survivors.map { |one| Survivor.new(*one) }
     end
 
+    # What it waits for: input, room for its output, a child, a lock, time, somebody else, or
+    # nothing that is known. Looks once at all processes of the machine, which takes some
+    # milliseconds, and more where there are thousands.
+    # @return [Waiting]
+    # @raise [SystemCallError] where there is no /proc
+    def waiting_for = Waiting.new(*Fibers.on_thread { @native.waiting_for })
+
+    # Why it does not end: who of its tree waits for whom, whether that is a deadlock, and what to
+    # do. What `procwright doctor` says of it. Looks twice at all processes of the machine, 200 ms
+    # apart.
+    # @return [Diagnosis]
+    # @raise [NoSuchProcess] if it has ended
+    # @raise [SystemCallError] where there is no /proc
+    def explain = Diagnosis.new(*Fibers.on_thread { @native.explain })
+
     # Sets the size of its terminal, if it was spawned with `pty`.
     def resize(rows, columns)
       hint = "pass a number of rows and one of columns, from 1 to 65535 each"

@@ -21,7 +21,7 @@ module Procwright
 
     RUN = SPEC.merge(
       merged: false, on_line: nil, on_stdout_line: nil, on_stderr_line: nil,
-      max_length: 16 << 20, too_long: :split
+      max_length: 16 << 20, too_long: :split, explain_after: nil
     ).freeze
 
     SPAWN = SPEC.merge(
@@ -34,7 +34,7 @@ module Procwright
     }.merge(RUN.slice(:cancel, :on_event, :on_line, :max_length, :too_long)).freeze
 
     # Those of one of its commands.
-    MAP_COMMAND = RUN.except(:on_timeout, :tee, :on_stdout_line, :on_stderr_line, *MAP_ALONE.keys).freeze
+    MAP_COMMAND = RUN.except(:explain_after, :on_timeout, :tee, :on_stdout_line, :on_stderr_line, *MAP_ALONE.keys).freeze
 
     MAP = MAP_COMMAND.merge(MAP_ALONE).freeze
 
@@ -48,7 +48,8 @@ module Procwright
     # Those of a stage. A terminal has both ends of a program, and what needs code of Ruby's
     # between two stages, or for one of them, is not there.
     STAGE = RUN.except(
-      :pty, :merged, :keep_full, :tee, :on_line, :on_stdout_line, :on_stderr_line, :max_length, :too_long, *PIPELINE_ALONE.keys
+      :pty, :merged, :keep_full, :tee, :on_line, :on_stdout_line, :on_stderr_line, :max_length, :too_long, :explain_after,
+      *PIPELINE_ALONE.keys
     ).freeze
 
     PIPELINE = STAGE.merge(PIPELINE_ALONE).freeze

@@ -85,6 +85,8 @@ module Procwright
   #     starts nothing
   #   @param on_event [#call] gets an {Event} when there is something to tell; without it that
   #     is written to stderr. It is called as `on_line` is
+  #   @param explain_after [Numeric] seconds after which `on_event` is told why the program has not
+  #     ended, by an event `:explained`: who waits for whom, and whether it waits for input
   #   @param encoding [String, Encoding] encoding of the outputs, `"ext"` or `"ext:int"`;
   #     Encoding.default_external if not given
   #   @param binmode [Boolean] the outputs are binary
@@ -128,6 +130,7 @@ module Procwright
       Arguments.callable("on_event", options[:on_event])
       OutputTap.check(options)
       {
+        explain_after: Arguments.seconds("explain_after", options[:explain_after]),
         stdin: fed_by_thread?(options[:stdin]) ? nil : Options.stdin(options, encodings)
       }
     end

@@ -21,6 +21,7 @@ use crate::errors::{
     self, exception, guarded, panic_error, spawn_error, start_refused, system_error,
 };
 use crate::event;
+use crate::explained;
 use crate::gvl::without_gvl_briefly;
 use crate::interruptible::{block_without_gvl, stop_on_thread, try_then_block};
 use crate::merged::Merged;
@@ -48,6 +49,8 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     class.define_method("stop_in_background", method!(Child::stop_in_background, 0))?;
     class.define_method("stopped_for", method!(Child::stopped_for, 0))?;
     class.define_method("explain_timeout", method!(Child::explain_timeout, 3))?;
+    class.define_method("waiting_for", method!(Child::waiting_for, 0))?;
+    class.define_method("explain", method!(Child::explain, 0))?;
     class.define_method("resize", method!(Child::resize, 2))?;
     class.define_method("report", method!(Child::report, 2))?;
     class.define_method("events", method!(Child::events, 0))?;
@@ -314,6 +317,27 @@ impl Child {
             let last_words = self.last_words(last_words);
             let text = without_gvl_briefly(|| self.child.explain_timeout(waited, &last_words))?;
             text.map_err(|panic| panic_error(&*panic))
+        })
+    }
+
+    /// What it waits for.
+    fn waiting_for(ruby: &Ruby, this: &Child) -> Result<RArray, Error> {
+        guarded(|| {
+            let waiting = without_gvl_briefly(|| this.child.waiting_for())?;
+            let waiting = waiting.map_err(|panic| panic_error(&*panic))?;
+            let waiting = waiting.map_err(|error| explained::refused(this.child.pid(), &error))?;
+            explained::waiting(ruby, &waiting)
+        })
+    }
+
+    /// Why it does not end.
+    fn explain(ruby: &Ruby, this: &Child) -> Result<RArray, Error> {
+        guarded(|| {
+            let diagnosis = without_gvl_briefly(|| this.child.explain())?;
+            let diagnosis = diagnosis.map_err(|panic| panic_error(&*panic))?;
+            let diagnosis =
+                diagnosis.map_err(|error| explained::refused(this.child.pid(), &error))?;
+            explained::diagnosis(ruby, &diagnosis)
         })
     }
 

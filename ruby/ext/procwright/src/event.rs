@@ -4,6 +4,7 @@ use magnus::value::ReprValue;
 use magnus::{Error, RArray, Ruby, TryConvert};
 use procwright::Event;
 
+use crate::explained;
 use crate::report;
 
 /// An event as kind, text, command, stream, holders and whether these are all.
@@ -26,6 +27,7 @@ pub(crate) fn parts(ruby: &Ruby, event: &Event) -> Result<RArray, Error> {
             command, stream, ..
         } => ("overflowed", &**command, *stream),
         Event::Missed { command, .. } => ("missed", &**command, ""),
+        Event::Explained { command, .. } => ("explained", &**command, ""),
         _ => ("other", "", ""),
     };
     array.push(ruby.to_symbol(kind))?;
@@ -40,5 +42,12 @@ pub(crate) fn parts(ruby: &Ruby, event: &Event) -> Result<RArray, Error> {
     };
     array.push(holders)?;
     array.push(complete)?;
+    if let Event::Explained {
+        diagnosis: Ok(diagnosis),
+        ..
+    } = event
+    {
+        array.push(explained::diagnosis(ruby, diagnosis)?)?;
+    }
     RArray::try_convert(array.as_value())
 }

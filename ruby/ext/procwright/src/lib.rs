@@ -19,6 +19,7 @@ mod errors;
 mod event;
 mod event_handover;
 mod exchange;
+mod explained;
 mod fiber;
 mod gvl;
 mod handover;

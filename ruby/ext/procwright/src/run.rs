@@ -6,6 +6,7 @@ use magnus::{Error, IntoValue, Object, RArray, RHash, RModule, Ruby, Value, func
 use procwright::error::Step;
 use procwright::{Collected, Command, Failure, StdStream};
 
+use crate::arguments::seconds;
 use crate::errors::{exception, guarded, spawn_error, start_refused, system_error};
 use crate::event_handover::EventHandover;
 use crate::interruptible::{Interrupts, PauseOnInterrupt};
@@ -26,6 +27,7 @@ fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
         let spec = options.spec()?;
         let cancel = options.cancel()?;
         let events = options.get::<Option<&EventHandover>>("events")?;
+        let explain_after = seconds("explain_after", options.get("explain_after")?)?.duration();
         let taps = OutputTaps::from_options(options)?;
         let refused = |step, object: &str, error| start_refused(&spec.argv, step, object, error);
         let interrupts = Interrupts::try_watch().map_err(|error| refused(Step::Pipe, "", error))?;
@@ -35,6 +37,9 @@ fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
                 .until_exit_written_as(report::UNTIL_EXIT);
             if let Some(cancel) = &cancel {
                 command = command.cancel_on(cancel);
+            }
+            if let Some(after) = explain_after {
+                command = command.explain_after(after);
             }
             if let Some(events) = events {
                 command = command.on_event(events.hook());

@@ -1,0 +1,64 @@
+//! What a program waits for, and why it does not end, as plain values of Python's.
+
+use std::io;
+
+use procwright::explain::{Diagnosis, Waiting};
+use procwright::process::ProcessError;
+use pyo3::prelude::*;
+
+use crate::errors;
+use crate::report::RawHolder;
+
+/// The parts of a `Waiting`.
+pub(crate) type RawWaiting<'a> = (
+    &'static str,
+    i32,
+    &'a str,
+    Option<i32>,
+    bool,
+    Vec<RawHolder<'a>>,
+    &'a str,
+);
+
+/// The parts of a `Diagnosis`.
+pub(crate) type RawDiagnosis<'a> = (
+    &'static str,
+    &'a str,
+    Option<String>,
+    Option<RawWaiting<'a>>,
+    String,
+    String,
+);
+
+pub(crate) fn waiting(waiting: &Waiting) -> RawWaiting<'_> {
+    let holders = waiting.holders.iter();
+    let holders = holders.map(|one| (one.pid, one.name.as_str(), Some((one.start_ticks, None))));
+    (
+        waiting.kind.name(),
+        waiting.pid,
+        &waiting.name,
+        waiting.fd,
+        waiting.terminal,
+        holders.collect(),
+        &waiting.text,
+    )
+}
+
+pub(crate) fn diagnosis(diagnosis: &Diagnosis) -> RawDiagnosis<'_> {
+    (
+        diagnosis.verdict.name(),
+        &diagnosis.sentence,
+        diagnosis.why(),
+        diagnosis.waiting.as_ref().map(waiting),
+        diagnosis.text(false),
+        diagnosis.json().unwrap_or_default(),
+    )
+}
+
+/// The exception of a look at a child.
+pub(crate) fn refused(py: Python<'_>, error: &io::Error) -> PyErr {
+    match error.kind() {
+        io::ErrorKind::NotFound => errors::process(py, &ProcessError::Gone(None)),
+        _ => errors::system(error, error.to_string()),
+    }
+}

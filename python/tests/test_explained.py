@@ -1,0 +1,150 @@
+"""What a program waits for, and why it does not end."""
+
+import asyncio
+import itertools
+import os
+import sys
+
+import pytest
+
+from procwright import (
+    CAPTURE,
+    DEVNULL,
+    PIPE,
+    Diagnosis,
+    InvalidValue,
+    NoSuchProcess,
+    TimeoutExpired,
+    Waiting,
+    WaitTimeout,
+    run,
+    spawn,
+)
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+
+#: Reads its stdin in a child of its own.
+READER = ["sh", "-c", "cat; exit 3"]
+
+
+def waits_for(child, kind):
+    """What it waits for, once that is as it should be: nothing announces it."""
+    while True:
+        waiting = child.waiting_for()
+        if waiting.kind == kind:
+            return waiting
+
+
+def test_input_on_stdin_is_held_by_us():
+    with spawn(READER, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL) as child:
+        waiting = waits_for(child, "input")
+        assert isinstance(waiting, Waiting)
+        assert (waiting.name, waiting.fd, waiting.terminal) == ("cat", 0, False)
+        assert waiting.pid != child.pid
+        assert str(waiting).startswith(f"cat ({waiting.pid}) waits for input on stdin, pipe ")
+        ours = [holder for holder in waiting.holders if holder.pid == os.getpid()]
+        assert ours[0].process().pid == os.getpid()
+    assert str(child.waiting_for()) == f"sh ({child.pid}) has ended"
+    assert child.waiting_for().kind == "nothing"
+
+
+def test_room_for_output():
+    ours, theirs = os.pipe()
+    child = spawn(["yes"], stdout=theirs, stderr=DEVNULL)
+    try:
+        waiting = waits_for(child, "output")
+        assert waiting.fd == 1
+        assert os.getpid() in [holder.pid for holder in waiting.holders]
+    finally:
+        child.stop("KILL")
+        os.close(ours)
+        os.close(theirs)
+
+
+def test_why_it_does_not_end():
+    with spawn(READER, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL) as child:
+        waits_for(child, "input")
+        diagnosis = child.explain()
+        assert isinstance(diagnosis, Diagnosis)
+        assert diagnosis.waiting.kind == "input"
+        assert diagnosis.why == diagnosis.waiting.text
+        assert diagnosis.verdict == diagnosis.to_dict()["verdict"]
+        assert diagnosis.to_dict()["waiting"]["kind"] == "input"
+        assert str(diagnosis) == diagnosis.text
+        assert "Looked twice" in diagnosis.text
+        assert "_json" not in repr(diagnosis)
+    with pytest.raises(NoSuchProcess):
+        child.explain()
+
+
+def test_it_is_told_while_it_goes_on():
+    theirs, ours = os.pipe()
+    events = []
+
+    def tell(event):
+        events.append(event)
+        # Now its input ends, and with it the program.
+        os.close(ours)
+
+    try:
+        result = run(READER, stdin=theirs, explain_after=0.3, on_event=tell)
+    finally:
+        os.close(theirs)
+    assert result.returncode == 3
+    [event] = events
+    assert event.kind == "explained"
+    assert event.command == "sh -c 'cat; exit 3'"
+    assert str(event).startswith("sh -c 'cat; exit 3' has not ended after 0.3 s: ")
+    assert isinstance(event.diagnosis, Diagnosis)
+
+
+def test_nothing_is_told_of_a_run_that_is_over_first():
+    events = []
+    assert run(["true"], explain_after=600, on_event=events.append).returncode == 0
+    assert run(["true"], explain_after=float("inf"), on_event=events.append).returncode == 0
+    assert events == []
+
+
+def test_a_timeout_says_why():
+    for doubled in itertools.count():
+        theirs, ours = os.pipe()
+        try:
+            with pytest.raises(TimeoutExpired) as raised:
+                run(READER, stdin=theirs, timeout=2**doubled)
+        finally:
+            os.close(theirs)
+            os.close(ours)
+        # On a busy machine that takes a longer limit.
+        if "\n  why: " in str(raised.value):
+            break
+    assert "waits for input on stdin, pipe " in str(raised.value)
+
+
+def test_a_wait_that_is_over_says_why():
+    with spawn(READER, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL) as child:
+        waits_for(child, "input")
+        with pytest.raises(WaitTimeout, match=r"\n  why: cat \(\d+\) waits for input on stdin"):
+            child.wait(timeout=1)
+
+
+def test_what_makes_no_sense_is_refused():
+    with pytest.raises(InvalidValue, match="explain_after"):
+        run(["true"], explain_after=float("nan"))
+    with pytest.raises(InvalidValue, match=r"waiting_for\(\)"):
+        spawn(["true"], explain_after=1)
+
+
+def test_on_an_event_loop():
+    pytest.importorskip("anyio")
+    from procwright import aio
+
+    async def main():
+        async with aio.spawn(READER, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL) as child:
+            while (await child.waiting_for()).kind != "input":
+                pass
+            assert (await child.explain()).waiting.kind == "input"
+        events = []
+        result = await aio.run(["true"], explain_after=600, on_event=events.append, stdout=CAPTURE)
+        assert (result.returncode, events) == (0, [])
+
+    asyncio.run(main())

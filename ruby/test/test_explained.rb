@@ -1,0 +1,89 @@
+# frozen_string_literal: true
+
+require_relative "helper"
+
+# What a program waits for, and why it does not end.
+class TestExplained < Minitest::Test
+  # Reads its stdin in a child of its own.
+  READER = ["sh", "-c", "cat; exit 3"].freeze
+  NOWHERE = { stdout: :null, stderr: :null }.freeze
+
+  # What it waits for, once that is as it should be: nothing announces it.
+  def waits_for(child, kind)
+    loop do
+      waiting = child.waiting_for
+      return waiting if waiting.kind == kind
+    end
+  end
+
+  def test_input_on_stdin_is_held_by_us
+    child = Procwright.spawn(*READER, stdin: :pipe, **NOWHERE)
+    waiting = waits_for(child, :input)
+    assert_equal ["cat", 0, false], [waiting.name, waiting.fd, waiting.terminal?]
+    refute_equal child.pid, waiting.pid
+    assert waiting.to_s.start_with?("cat (#{waiting.pid}) waits for input on stdin, pipe "), waiting.to_s
+    ours = waiting.holders.find { |holder| holder.pid == ::Process.pid }
+    assert_equal ::Process.pid, ours.process.pid
+    error = assert_raises(Procwright::WaitTimeout) { child.wait(timeout: 1) }
+    assert_match(/\n  why: cat \(\d+\) waits for input on stdin/, error.message)
+    child.stdin.close
+    child.wait
+    assert_equal "sh (#{child.pid}) has ended", child.waiting_for.message
+  end
+
+  def test_why_it_does_not_end
+    child = Procwright.spawn(*READER, stdin: :pipe, **NOWHERE)
+    waits_for(child, :input)
+    diagnosis = child.explain
+    assert_equal :input, diagnosis.waiting.kind
+    assert_equal diagnosis.waiting.message, diagnosis.why
+    assert_equal diagnosis.verdict.to_s, diagnosis.to_h["verdict"]
+    assert_includes diagnosis.to_s, "Looked twice"
+    child.stdin.close
+    child.wait
+    assert_raises(Procwright::NoSuchProcess) { child.explain }
+  end
+
+  def test_it_is_told_while_it_goes_on
+    theirs, ours = IO.pipe
+    events = []
+    tell = lambda do |event|
+      events << event
+      # Now its input ends, and with it the program.
+      ours.close
+    end
+    result = Procwright.run(*READER, stdin: theirs, explain_after: 0.3, on_event: tell)
+    assert_equal 3, result.exitstatus
+    assert_equal [:explained], events.map(&:kind)
+    assert events[0].to_s.start_with?("sh -c 'cat; exit 3' has not ended after 0.3 s: "), events[0].to_s
+    assert_instance_of Procwright::Diagnosis, events[0].diagnosis
+  ensure
+    theirs.close
+  end
+
+  def test_nothing_is_told_of_a_run_that_is_over_first
+    events = []
+    assert Procwright.run("true", explain_after: 600, on_event: ->(event) { events << event }).success?
+    assert_empty events
+  end
+
+  def test_a_timeout_says_why
+    (0..).each do |doubled|
+      theirs, ours = IO.pipe
+      error = assert_raises(Procwright::TimeoutExpired) { Procwright.run(*READER, stdin: theirs, timeout: 2**doubled) }
+      # On a busy machine that takes a longer limit.
+      next unless error.message.include?("\n  why: ")
+
+      assert_includes error.message, "waits for input on stdin, pipe "
+      break
+    ensure
+      [theirs, ours].each(&:close)
+    end
+  end
+
+  def test_what_makes_no_sense_is_refused
+    assert_raises(Procwright::InvalidValue) { Procwright.run("true", explain_after: Float::NAN) }
+    assert_raises(Procwright::InvalidValue) { Procwright.spawn("true", explain_after: 1) }
+    assert_raises(Procwright::InvalidValue) { Procwright.map([%w[true]], explain_after: 1) }
+  end
+end
