@@ -36,6 +36,8 @@ BEGINNING = re.compile(
     r"|SIG[A-Z]+:"
     # What a process says that dies or hangs stands behind the dots of pytest.
     r"|.*(Timeout \(|Fatal Python|Segmentation fault|Aborted|double free|corrupted|INTERNALERROR)"
+    # What Ruby says that dies, and the watchdog of its tests, which stands behind dots, too.
+    r"|.*(\[BUG\]|\w+#test_.* hangs:)"
     r"|the tests of this file hang|WATCHDOG"
 )
 
@@ -48,7 +50,7 @@ FAILED_PART = re.compile(r"FAILED: (.*)")
 NAMES = re.compile(
     r"test (\S.*) \.\.\. FAILED"
     r"|(?:FAILED|ERROR) (\S+::\S+)"
-    r"|(\w+#test_\w+) \[.*\]:"
+    r"|.*?(\w+#test_.*?)(?: \[.*\]:| hangs:|:$)"
     r'|  File ".*/(tests/test_\w+\.py", line \d+ in test_\w+)'
 )
 

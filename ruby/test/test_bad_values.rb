@@ -448,7 +448,8 @@ class TestBadValues < Minitest::Test
     start_what_stays
     receiver = receiver_of(call)
     arguments, keywords = arguments_of(call, name, bad)
-    before = ours
+    # The kernel's list leaves some out while others end: who is in neither came later.
+    before = ours | ours
     made = nil
     error = raised do
       made = receiver.public_send(call.method, *arguments, **keywords)

@@ -73,6 +73,9 @@ class TestCollector < Minitest::Test
 
   def test_everything_moves
     check(<<~'RUBY')
+      # A collection that has begun by then pins nothing, and moves all the same what C code keeps
+      # where it was: Ruby 3.1 dies of it ("try to mark T_NONE object").
+      GC.start
       GC.auto_compact = true if GC.respond_to?(:auto_compact=)
       CALLS.each do |name, call|
         2.times do
@@ -117,8 +120,9 @@ class TestCollector < Minitest::Test
       # The threads of the core go 100 ms after their last work; children that were
       # forgotten are reaped behind us.
       sleep 0.01 until GC.start || (after = [fds, tasks]) && after[0] <= before[0] && after[1] <= before[1]
-      children = Dir.glob("/proc/#{$$}/task/*/children").sum { |file| File.read(file).split.size }
-      children.zero? or abort "#{children} children are left"
+      # One that has not been reaped yet will be; a thread may end before its list is read.
+      left = -> { Dir.glob("/proc/#{$$}/task/*/children").sum { |file| File.read(file).split.size rescue 1 } }
+      sleep 0.01 until left.call.zero?
       grown = resident - before[2]
       grown < 24 << 20 or abort "#{grown} bytes more"
       puts "all"

@@ -95,13 +95,19 @@ class TestQueueThreads < Minitest::Test
     end
   end
 
-  # Sends signals to the process, each once that sleeps: as it does in the calls that follow.
+  # Sends signals to the process, each once that sleeps: as it does in the calls that follow. The
+  # handler of each but the last says that it has run: Ruby may sleep on a while after the kernel
+  # has told it, and handles two signals in the order of their numbers.
   ASLEEP = <<~'RUBY'
+    $heard, $tells = IO.pipe
+    def heard = $tells.syswrite("x")
+
     def once_asleep(*signals)
       pid = $$
       fork do
         asleep = -> { sleep 0.02; File.read("/proc/#{pid}/stat")[/\) (\w)/, 1] == "S" }
-        signals.each do |signal|
+        signals.each_with_index do |signal, place|
+          $heard.getbyte if place > 0
           nil until Array.new(5) { asleep.call }.all?
           Process.kill(signal, pid)
         end
@@ -117,7 +123,7 @@ class TestQueueThreads < Minitest::Test
         sender = receiver.sender
         nil while ARGV == ["send"] && sender.try_send("x" * 1000)
         caught = 0
-        trap("USR1") { caught += 1 }
+        trap("USR1") { (caught += 1) && heard }
         trap("INT") { raise Interrupt }
         #{ASLEEP}
         begin
@@ -139,6 +145,7 @@ class TestQueueThreads < Minitest::Test
       trap("USR1") do
         puts sender.try_send("y" * 5000), (sender.push("y" * 5000) rescue $!.class)
         nil while receiver.try_recv
+        heard
       end
       trap("USR2") { sender.close }
       #{ASLEEP}

@@ -245,7 +245,8 @@ class TestStream < Minitest::Test
     before = fds
     child.stdout.close
     assert_equal [Procwright::StreamClosed], blocked.map { |one| one.value.class }.uniq
-    assert_operator fds, :<=, before
+    # Who stops a child that an earlier test has left opens some for a moment.
+    eventually { fds <= before }
     child.stop
   end
 
