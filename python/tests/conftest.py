@@ -324,6 +324,29 @@ def sleeps() -> Iterator[Callable[..., None]]:
         helper.join()
 
 
+@contextmanager
+def cancelled_once_up(folder: Path) -> Iterator[tuple[procwright.Cancel, str]]:
+    """Gives a cancel, and a line for a shell whose program has it cancelled once it runs, and
+    sleeps: what is cancelled before its start has no result."""
+    import threading
+
+    cancel, up = procwright.Cancel(), folder / "up"
+    is_over = threading.Event()
+
+    def cancels() -> None:
+        while not up.exists() and not is_over.is_set():
+            time.sleep(0.01)
+        cancel.cancel()
+
+    helper = threading.Thread(target=cancels)
+    helper.start()
+    try:
+        yield cancel, f"echo > {up}; exec sleep 1000"
+    finally:
+        is_over.set()
+        helper.join()
+
+
 @pytest.fixture
 def when_asleep():
     """`when_asleep(do)`: on another thread, once this one sleeps in the kernel."""

@@ -5,10 +5,9 @@ import os
 import pathlib
 import signal
 import sys
-import threading
 
 import pytest
-from conftest import with_time
+from conftest import cancelled_once_up, with_time
 
 import procwright
 from procwright import InvalidValue, Overflow, pipeline
@@ -116,13 +115,10 @@ def test_the_one_that_holds_up_the_rest_is_named():
         pipeline(["yes"], ["cat"], limit=procwright.Limit(1000, "fail"))
 
 
-def test_a_cancel_and_a_signal_handler_stop_all():
-    cancel = procwright.Cancel()
-    timer = threading.Timer(0.2, cancel.cancel)
-    timer.start()
-    with pytest.raises(procwright.Cancelled) as raised:
-        pipeline(["sleep", "1000"], ["cat"], cancel=cancel)
-    timer.join()
+def test_a_cancel_and_a_signal_handler_stop_all(tmp_path):
+    up = cancelled_once_up(tmp_path)
+    with up as (cancel, line), pytest.raises(procwright.Cancelled) as raised:
+        pipeline(["sh", "-c", line], ["cat"], cancel=cancel)
     assert raised.value.result.reason == "cancelled"
     with pytest.raises(procwright.Cancelled):
         pipeline(["true"], ["true"], cancel=cancel)

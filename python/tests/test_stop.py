@@ -7,12 +7,11 @@ import os
 import pickle
 import signal
 import subprocess
-import threading
 import time
 from pathlib import Path
 
 import pytest
-from conftest import is_alive, with_time
+from conftest import cancelled_once_up, is_alive, with_time
 
 import procwright
 
@@ -90,14 +89,11 @@ def test_who_ignores_the_signal_is_killed(child):
     with_time(check)
 
 
-def test_cancel_from_another_thread(child):
-    cancel = procwright.Cancel()
-    assert not cancel.cancelled
-    timer = threading.Timer(0.2, cancel.cancel)
-    timer.start()
-    with pytest.raises(procwright.Cancelled) as caught:
-        run([child, "sleep-forever"], cancel=cancel)
-    timer.join()
+def test_cancel_from_another_thread(child, tmp_path):
+    assert not procwright.Cancel().cancelled
+    up = cancelled_once_up(tmp_path)
+    with up as (cancel, line), pytest.raises(procwright.Cancelled) as caught:
+        run(line, shell=True, cancel=cancel)
     assert cancel.cancelled
     assert caught.value.result.reason == "cancelled"
     assert not is_alive(caught.value.result.pid)

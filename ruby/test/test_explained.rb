@@ -24,8 +24,10 @@ class TestExplained < Minitest::Test
     assert waiting.to_s.start_with?("cat (#{waiting.pid}) waits for input on stdin, pipe "), waiting.to_s
     ours = waiting.holders.find { |holder| holder.pid == ::Process.pid }
     assert_equal ::Process.pid, ours.process.pid
-    error = assert_raises(Procwright::WaitTimeout) { child.wait(timeout: 1) }
-    assert_match(/\n  why: cat \(\d+\) waits for input on stdin/, error.message)
+    with_time do |seconds|
+      error = assert_raises(Procwright::WaitTimeout) { child.wait(timeout: seconds) }
+      assert_match(/\n  why: cat \(\d+\) waits for input on stdin/, error.message)
+    end
     child.stdin.close
     child.wait
     assert_equal "sh (#{child.pid}) has ended", child.waiting_for.message
