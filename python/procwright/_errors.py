@@ -11,7 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ._types import Seconds
+    from ._result import Result
+    from ._types import MaybeNone, Seconds
 
 
 class NoSuchProcess(ProcessLookupError):
@@ -45,7 +46,7 @@ class TimeoutExpired(subprocess.TimeoutExpired, TimeoutError):
     """
 
     #: The `Result` of a run, None of a wait.
-    result: Any = None
+    result: Result[Any] | MaybeNone = None
 
     if TYPE_CHECKING:
         # Those of subprocess are declared as bytes, and here they are text where that was asked
