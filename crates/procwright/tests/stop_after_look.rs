@@ -226,6 +226,42 @@ alone! {
     }
 }
 
+alone! {
+    // Also of one that ends by its own exit code then.
+    fn who_waits_while_another_stops_is_told_of_the_stop() {
+        let line = "trap 'exit 0' TERM; echo ready; while :; do sleep 0.01; done";
+        let mut program = Command::new("sh").args(["-c", line]).spawn().unwrap();
+        let mut stdout = program.stdout.take().unwrap();
+        std::io::Read::read_exact(&mut stdout, &mut [0; 6]).unwrap();
+        let report = std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                program.wait(Timeout::NEVER).unwrap();
+                program.report().unwrap()
+            });
+            program.stop();
+            waiting.join().unwrap()
+        });
+        let told = (report.reason, report.status, report.success());
+        assert_eq!(told, (Reason::Cancelled, Exit::Code(0), false));
+        assert_eq!(program.report().unwrap().reason, Reason::Cancelled);
+    }
+}
+
+alone! {
+    // It has finished, whatever is then done about what it left behind.
+    fn a_stop_behind_the_end_changes_no_reason() {
+        let dir = tempfile::tempdir().unwrap();
+        for (look, ask) in looks() {
+            let mut program = holder(&dir.path().join(look), &[]).spawn().unwrap();
+            let left = left_by(&program, &dir.path().join(look));
+            ask(&mut program);
+            assert!(program.stop().is_empty() && !common::lives(left));
+            let report = program.report().unwrap();
+            assert_eq!((report.reason, report.success()), (Reason::Finished, true), "{look}");
+        }
+    }
+}
+
 /// Tries every scope with a signal that can be refused and with one that cannot, in a namespace
 /// of numbers where nobody else takes any.
 fn for_each_stop_among_pids_of_our_own(test: &'static str, try_one: fn(Scope, Signal)) {

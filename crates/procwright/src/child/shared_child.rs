@@ -1,6 +1,7 @@
 //! The part of a child that its feed holds as well: all but its streams.
 
 use std::os::fd::BorrowedFd;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use super::child_process::ChildProcess;
@@ -48,6 +49,9 @@ pub(super) struct SharedChild {
     copies: Option<ChildCopies>,
     /// Who had the streams when they were ended with the program.
     left: Mutex<PerStream<Option<Holders>>>,
+    /// Whether a stop has found the program alive: what ended it is that stop, for all that
+    /// anybody can tell.
+    was_cut_short: AtomicBool,
     /// The processes that the latest stop could not end, once there was one.
     stopped: Mutex<Option<Vec<Survivor>>>,
     /// The error that cut its input short, until a wait has told it.
@@ -62,6 +66,8 @@ pub(crate) struct ChildEnd {
     pub(crate) usage: Option<Usage>,
     pub(crate) max_rss: Option<u64>,
     pub(crate) oom_kills: Option<OomKills>,
+    /// Whether a stop has found the program alive.
+    pub(crate) was_cut_short: bool,
     /// The processes that a stop could not end, if there was one.
     pub(crate) stopped: Option<Vec<Survivor>>,
     /// The stop for a limit, if that was reached.
@@ -92,6 +98,7 @@ impl SharedChild {
             limit_stop,
             copies,
             left: Mutex::default(),
+            was_cut_short: AtomicBool::new(false),
             stopped: Mutex::new(None),
             failed: Mutex::new(None),
         }
@@ -132,6 +139,11 @@ impl SharedChild {
         };
         let trace = running.trace();
         trace.say(|| format!("stop: {stop}"));
+        if self.process.exit().is_none() {
+            // Before the first signal: who sees the program end by that, in another thread, is
+            // to know why.
+            self.was_cut_short.store(true, Ordering::SeqCst);
+        }
         let target = self.stop_target(self.pipes.clone());
         let survivors = self.process.stop_all(stop, target, beside);
         for survivor in &survivors {
@@ -353,6 +365,7 @@ impl SharedChild {
             usage: running.and_then(|running| running.ended()?.1),
             max_rss: running.and_then(|running| running.max_rss()),
             oom_kills: running.and_then(|running| running.oom_kills().cloned()),
+            was_cut_short: self.was_cut_short.load(Ordering::SeqCst),
             stopped: survivors,
             limit_stop,
             left: match self.is_ours() {

@@ -31,10 +31,12 @@ impl Child {
     ///
     /// The reason is that of a run if it was stopped for a limit ([`timeout`], [`cancel_on`]
     /// and their like), with what the processes were doing and who held the streams then;
-    /// [`Reason::Cancelled`] after another stop, and else [`Reason::Finished`]. The duration goes until the end was seen: by a wait,
-    /// a stop or this call. The bytes of a bare pipe ([`spawn_with`] none) are those
-    /// that the caller has read. The kept bytes are those that were or can still be read. A
-    /// stream is complete once its end was seen, which is after the exit if other
+    /// [`Reason::Cancelled`] after another stop that came while the program lived, and else
+    /// [`Reason::Finished`]: a program that had ended, whose processes were then stopped, has
+    /// finished. The survivors are those of a stop that is over. The duration goes until the end
+    /// was seen: by a wait, a stop or this call. The bytes of a bare pipe ([`spawn_with`] none)
+    /// are those that the caller has read. The kept bytes are those that were or can still be
+    /// read. A stream is complete once its end was seen, which is after the exit if other
     /// processes still hold it; their names are left out here.
     ///
     /// ```
@@ -82,10 +84,10 @@ impl Child {
             }
             infos[stream] = Some(info);
         }
-        let (reason, limit) = match (stop.map(|stop| stop.reached), &end.stopped) {
-            (Some(reached), _) => reason_of(reached),
-            (None, Some(_)) => (Reason::Cancelled, None),
-            (None, None) => (Reason::Finished, None),
+        let (reason, limit) = match stop.map(|stop| stop.reached) {
+            Some(reached) => reason_of(reached),
+            None if end.was_cut_short => (Reason::Cancelled, None),
+            None => (Reason::Finished, None),
         };
         let stop_duration = stop.map(|stop| stop.duration);
         let held_after_exit = stop.is_some_and(|stop| stop.held_after_exit);
