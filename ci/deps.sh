@@ -42,8 +42,10 @@ if [ "$(id -u)" != 0 ]; then
     fi
 fi
 if command -v apt-get >/dev/null && [ "${as_root[*]-}" != false ]; then
-    "${as_root[@]}" apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq "${missing[@]}" >/dev/null
+    # A mirror may be away for a moment, and a fresh machine may install by itself.
+    patient=(-o Acquire::Retries=5 -o DPkg::Lock::Timeout=300)
+    "${as_root[@]}" apt-get "${patient[@]}" update -qq
+    DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get "${patient[@]}" install -y -qq "${missing[@]}" >/dev/null
 else
     echo "not installed, and not allowed to install: ${missing[*]}" >&2
     [ "${REQUIRE_ALL:-}" != 1 ] || exit 1

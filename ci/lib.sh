@@ -4,6 +4,9 @@
 python=${PYTHON:-python3}
 venv=target/venv
 
+# A registry may be away for a moment.
+export CARGO_NET_RETRY=${CARGO_NET_RETRY:-10} PIP_RETRIES=${PIP_RETRIES:-10}
+
 say() { printf '\n== %s\n' "$*"; }
 
 # supervised SCRIPT: has this script run under ci/supervise.py, which leaves no process
