@@ -64,9 +64,17 @@ pub fn inherits_orphans() -> bool {
 }
 
 pub fn last_pid() -> Option<i32> {
-    let mut buffer = [0; 128];
-    let text = read_file(c"/proc/loadavg", &mut buffer).ok()?;
-    number(text.trim_ascii().rsplit(|&b| b == b' ').next()?)
+    // Containers of LXC have a /proc/loadavg of lxcfs, which tells of the host's numbers, or of
+    // those of some seconds ago. The other file is not in every kernel.
+    let last: i32 = [c"/proc/sys/kernel/ns_last_pid", c"/proc/loadavg"]
+        .into_iter()
+        .find_map(|path| {
+            let mut buffer = [0; 128];
+            let text = read_file(path, &mut buffer).ok()?;
+            number(text.trim_ascii().rsplit(|&b| b == b' ').next()?)
+        })?;
+    // gVisor always says 0.
+    (last > 0).then_some(last)
 }
 
 pub fn each_pid(found: &mut dyn FnMut(i32, bool) -> io::Result<Scan>) -> io::Result<()> {

@@ -80,6 +80,7 @@ pub use imp::is_process;
 /// The last number that was given to a process or thread. Numbers are given out upwards
 /// and begin again at the lowest when the highest was given.
 #[doc(alias = "/proc/loadavg")]
+#[doc(alias = "ns_last_pid")]
 pub use imp::last_pid;
 /// The time now, on the clock of [`ProcStat::start_ticks`].
 #[doc(alias = "CLOCK_BOOTTIME")]

@@ -117,6 +117,8 @@ pub struct Stopping {
     phase: Phase,
     /// The moment before the first signal was sent to anybody.
     signalled_after: Option<LastStarted>,
+    /// Number of members that were found before that moment.
+    found_before: usize,
     /// The processor time of this thread when killing began.
     kill_begun: Duration,
     /// Processor time for killing those that are still found.
@@ -177,6 +179,7 @@ impl Stopping {
                 until: Deadline::NEVER,
             },
             signalled_after: None,
+            found_before: 0,
             kill_begun: Duration::ZERO,
             kill_work: KILL_WORK,
             outruns: false,
@@ -198,6 +201,7 @@ impl Stopping {
         if stop.signal != Signal::KILL {
             this.survey(false);
         }
+        this.found_before = this.progress.len();
         this
     }
 
@@ -385,7 +389,9 @@ impl Stopping {
             if member.gone || self.progress[place].signalled.is_some() {
                 continue;
             }
-            let answers = self.is_answer(member);
+            // Who was there before the first signal is not asked about: what the system says of
+            // numbers and times may be wrong.
+            let answers = place >= self.found_before && self.is_answer(member);
             let progress = &mut self.progress[place];
             if answers {
                 // All that it starts is part of the answer.

@@ -8,11 +8,13 @@
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::fd::AsFd as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::last_started::LastStarted;
 use super::{Counts, Phase, Stopping};
 use crate::holders::{self, PipeId, Role, RunPipe};
 use crate::proc_id::ProcId;
@@ -519,6 +521,18 @@ fn a_step_that_comes_late_looks_once_more() {
     // One for what was forked before all stood, one when all had ended.
     assert!(stopping.counts().surveys - before >= 2);
     assert_eq!(stopping.survivors(), []);
+}
+
+#[test]
+fn who_was_there_before_the_first_signal_gets_it_whatever_the_system_says() {
+    let mut run = spawn("obey");
+    let root = ProcessHandle::open(run.pids[0]).ok();
+    let mut stopping = Stopping::prepare(tree(LONG), run.target.clone(), root);
+    // The numbers of another namespace: everybody seems to have been started later.
+    stopping.signalled_after = Some(LastStarted::NONE);
+    stopping.send_first_signal();
+    let ended = run.child.wait().unwrap();
+    assert_eq!(ended.signal(), Some(signal::SIGTERM));
 }
 
 #[test]
