@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the subjects that it can get, names the others, and measures.
 #
-#   [ONLY=run|wait|streams|command|liveness|queue|ruby|map|aio] [QUICK=1 | ROUNDS=n] ci/bench.sh
+#   [ONLY=run|wait|streams|command|liveness|queue|ruby|map|pipelines|aio] [QUICK=1 | ROUNDS=n] ci/bench.sh
 #   ONLY=run PART=start|spawn|limit|capture|cold … and ONLY=queue PART=first …
 #
 # QUICK ends a suite within a minute or two; a figure to quote takes 15 rounds, the
@@ -53,6 +53,7 @@ needed=cc:gcc
 ! want command || needed="$needed script:bsdutils tini:tini"
 ! want ruby || needed="$needed ruby:ruby rake:rake"
 ! want map || needed="$needed parallel:parallel"
+! want pipelines || needed="$needed ruby:ruby node:nodejs npm:npm"
 ! want streams || needed="$needed ruby:ruby go:golang-go javac:default-jdk-headless mbuffer:mbuffer pv:pv"
 packages=
 for pair in $needed; do
@@ -71,13 +72,13 @@ build_bench --quiet
 for bin in procwright-bench bench-rust-std bench-wait-command bench-std-streams bench-stage bench-alone bench-command; do
     install "$release/$bin" "$out/bin/"
 done
-for bin in run limit spawn wait streams close slow liveness; do rm -f "$out/bin/bench-rust-$bin"; done
+for bin in run limit spawn pipeline wait streams close slow liveness; do rm -f "$out/bin/bench-rust-$bin"; done
 rm -f "$out/bin/procwright"
 ours=
 if alone; then
     ours="not needed for $ONLY"
 elif try ours build_bench --features ours; then
-    for bin in run limit spawn wait streams close slow liveness; do install "$release/bench-rust-$bin" "$out/bin/"; done
+    for bin in run limit spawn pipeline wait streams close slow liveness; do install "$release/bench-rust-$bin" "$out/bin/"; done
 else
     ours=$(why ours)
 fi
@@ -120,8 +121,9 @@ fi
 ! want ruby || . ci/bench/ruby.sh
 
 ! want map || . ci/bench/map.sh
+! want pipelines || . ci/bench/pipelines.sh
 ! want aio || . ci/bench/aio.sh
-case ${ONLY:-} in map | aio) exit 0 ;; esac
+case ${ONLY:-} in map | pipelines | aio) exit 0 ;; esac
 
 for subject in ${SKIP:-}; do missing "$subject" 'left out on request'; done
 
