@@ -173,6 +173,31 @@ fn it_is_over_when_the_buffer_has_passed_on_all() {
     eventually(|| fs::metadata(&copy).is_ok_and(|copy| copy.len() == 8_000_000));
 }
 
+alone! {
+    fn what_a_stage_has_left_with_the_buffer_is_stopped_and_named() {
+        let before = Census::now();
+        let mut timeout = Duration::from_millis(200);
+        // On a machine with other work they may not have begun in time.
+        loop {
+            let writes = shell("head -c 800000 /dev/zero");
+            // The programs end at once. What the second leaves behind would read, and does not.
+            let leaves = shell("exec 3<&0; (exec sleep 1000) <&3 3<&- >/dev/null 2>&1 & exit 0");
+            let pipeline = writes.pipe(leaves).elastic(0, Overflow::default());
+            let result = pipeline.timeout(timeout).run();
+            let Err(Error::Stopped(output)) = result else { panic!("{result:?}") };
+            let text = output.explain();
+            assert_eq!(output.report.reason, Reason::Timeout, "{text}");
+            before.comes_back();
+            let have_ended = output.report.stages.iter().all(|one| one.report.status.success());
+            if have_ended && text.contains("sleep (pid ") {
+                break;
+            }
+            timeout *= 2;
+            assert!(timeout < Duration::from_secs(60), "{text}");
+        }
+    }
+}
+
 #[test]
 fn a_buffer_is_between_two_stages() {
     let cat = || Command::new("cat");

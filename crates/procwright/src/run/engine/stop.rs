@@ -20,13 +20,13 @@ const PATIENCE: Duration = Duration::from_millis(500);
 impl<M: Memory> Run<'_, M> {
     /// Begins the stop.
     pub(super) fn begin_stop(&mut self, reason: Reason, now: Instant) {
-        self.prepare_stop(reason, None, now);
+        self.prepare_stop(reason, Vec::new(), now);
         self.send_first_signal();
     }
 
     /// Finds whom the stop is for, and notes what they are doing. Sends nothing. It is for
-    /// those as well that hold `other`, a pipe of another's.
-    pub(super) fn prepare_stop(&mut self, reason: Reason, other: Option<RunPipe>, now: Instant) {
+    /// those as well that hold one of `others`, pipes of other runs or of buffers.
+    pub(super) fn prepare_stop(&mut self, reason: Reason, others: Vec<RunPipe>, now: Instant) {
         let stop = self.spec.stop;
         let since = match reason {
             Reason::Timeout => Some(self.started),
@@ -43,7 +43,7 @@ impl<M: Memory> Run<'_, M> {
         let identity = self.program.identity();
         let target = StopTarget {
             root: identity,
-            pipes: open.iter().copied().chain(other).collect(),
+            pipes: open.iter().copied().chain(others).collect(),
             session: self.program.running.session(),
             orphans: self.host.orphans.clone(),
         };

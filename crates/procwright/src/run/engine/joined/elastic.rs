@@ -13,6 +13,7 @@ use procwright_os::fork::CloseOnFork;
 use procwright_os::pipe::{self, EndsProbe};
 use procwright_os::thread;
 use procwright_os::wake::Wake;
+use procwright_process::holders::{PipeId, Role, RunPipe};
 
 /// A buffer between two pipes, with its two threads. Dropped, it is cut.
 ///
@@ -32,6 +33,8 @@ pub(super) struct ElasticJoint {
     unfinished: Option<Arc<CloseOnFork>>,
     /// Tells of the pipe to the run behind.
     probe: Option<EndsProbe>,
+    /// The name of that pipe, by which those are found that hold it.
+    id: Option<PipeId>,
 }
 
 /// What came of a buffer; with its output, if that has not got all.
@@ -56,6 +59,7 @@ impl ElasticJoint {
         // So that a write which waits can be cut.
         pipe::set_nonblocking(&write).map_err(no_descriptor)?;
         let probe = EndsProbe::new(read.as_fd(), write.as_fd()).ok();
+        let id = PipeId::of(&read).ok();
         let cut = Arc::new(Wake::new().map_err(no_descriptor)?);
         let done = Arc::new(Wake::new().map_err(no_descriptor)?);
         let buffer = Buffer::new(overflow).map_err(|error| refused(error, Step::Pipe))?;
@@ -77,6 +81,7 @@ impl ElasticJoint {
             thread: Some(thread),
             unfinished: None,
             probe,
+            id,
         };
         Ok((joint, read))
     }
@@ -90,6 +95,17 @@ impl ElasticJoint {
     pub(super) fn is_empty(&self) -> bool {
         let ends = self.probe.as_ref().and_then(|probe| probe.look().ok());
         ends.is_some_and(|ends| ends.is_empty)
+    }
+
+    /// The end that the program behind it reads, and whoever has it from that program; none if
+    /// nothing more is passed on.
+    pub(super) fn read_end(&self) -> Option<RunPipe> {
+        self.thread.as_ref()?;
+        Some(RunPipe {
+            id: self.id?,
+            role: Role::Reads,
+            label: "the pipe from the stage before",
+        })
     }
 
     /// Takes note of its end.

@@ -64,7 +64,7 @@ impl<M: Memory> JoinedRuns<'_, M> {
             }
             if self.runs.iter().all(Run::is_closed) {
                 if self.stop.is_some() {
-                    // Those that it was for are gone, or cannot be ended.
+                    // Those that the bytes were for are gone, or cannot be ended.
                     self.elastic_joints().for_each(|(_, elastic)| elastic.cut());
                 }
                 if self.elastic_joints().next().is_none() {
@@ -145,8 +145,10 @@ impl<M: Memory> JoinedRuns<'_, M> {
         // input of the next, which would seem to have ended by itself.
         let mut prepared = Vec::with_capacity(self.runs.len());
         for place in 0..self.runs.len() {
-            let run = &mut self.runs[place];
-            if run.is_closed() || run.is_stopping() {
+            let run = &self.runs[place];
+            // One that is over may have left a reader behind, for whom its buffer waits.
+            let is_over = run.is_closed() && self.buffer_before(place).is_none();
+            if is_over || run.is_stopping() {
                 continue;
             }
             if by != Some(place) && !run.program.has_exited() && run.program.running.has_exited() {
@@ -167,7 +169,9 @@ impl<M: Memory> JoinedRuns<'_, M> {
                 _ => reason,
             };
             let heirs = self.heirs_before(place);
-            self.runs[place].prepare_stop(own, heirs, now);
+            let others = heirs.into_iter().chain(self.buffer_before(place));
+            let others = others.collect();
+            self.runs[place].prepare_stop(own, others, now);
             prepared.push(place);
         }
         let is_limit = matches!(reason, Reason::Timeout | Reason::IdleTimeout);
@@ -193,6 +197,12 @@ impl<M: Memory> JoinedRuns<'_, M> {
         let before = place.checked_sub(1)?;
         self.runs[before].is_closed().then_some(())?;
         self.joints[before].write_end()
+    }
+
+    /// The pipe into the run of this place from a buffer that passes on.
+    fn buffer_before(&self, place: usize) -> Option<RunPipe> {
+        let before = place.checked_sub(1)?;
+        self.joints[before].elastic.as_ref()?.read_end()
     }
 
     /// The buffers that pass on, by the places of the runs that they are behind.
