@@ -308,12 +308,11 @@ class TestMap < Minitest::Test
     closed = false
     made = Thread::Queue.new
     commands = Enumerator.new do |all|
-      all << SLEEPER
-      made.pop.then do |map|
-        # One that has not been started by then has no result.
-        eventually { map.progress.running == 1 }
-        map.close
-      end
+      all << [marked, *SLEEPER]
+      map = made.pop
+      # One that has not been started by then has no result.
+      eventually { !gone? }
+      map.close
       closed = true
     end
     map = Procwright.map(commands, parallel: 2)
