@@ -63,6 +63,13 @@ module Helper
 
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
+  # Lets other threads go first, so many times, but not for long: on a busy machine each time may
+  # take some hundredths of a second, and thousands of them minutes.
+  def give_turns(count)
+    over = now + 0.02
+    count.times { now < over ? Thread.pass : break }
+  end
+
   # Until this thread is asleep in a call of ours.
   def until_blocked(thread)
     eventually { thread.status == "sleep" || !thread.alive? }

@@ -238,7 +238,7 @@ class TestInterrupts < Minitest::Test
       thread = Thread.new { calls[round % calls.size].call }
       thread.report_on_exception = false
       # From before the start to long after it.
-      (round * 37 % 400).times { Thread.pass }
+      give_turns(round * 37 % 400)
       round % 3 == 0 ? thread.kill : thread.raise(Boom)
       raised { thread.value }
     end

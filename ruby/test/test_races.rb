@@ -45,7 +45,7 @@ class TestRaces < Minitest::Test
     case round % 4
     when 0 then nil
     when 1 then Thread.pass until thread.stop?
-    else (round * 37 % 101).times { Thread.pass }
+    else give_turns(round * 37 % 101)
     end
   end
 
