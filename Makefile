@@ -8,7 +8,7 @@ help:
 	@echo 'make test            everything that must pass: Rust, Python, Ruby, docs, examples'
 	@echo 'make check           format, lints, types, other platforms'
 	@echo 'make faults          builds every front end with faults in the core, and shows that its tests find them'
-	@echo 'make bench           side-by-side measurements; ONLY=run|wait|streams|command|liveness|queue|ruby|map|pipelines|aio PART=name QUICK=1 ROUNDS=n SKIP="names"'
+	@echo 'make bench           side-by-side measurements; ONLY=run|wait|streams|command|liveness|queue|ruby|map|pipelines|aio|doctor PART=name QUICK=1 ROUNDS=n SKIP="names"'
 	@echo 'REQUIRE_ALL=1        a test that would be skipped fails instead'
 	@echo 'STRESS=1             the long forms of the stress tests; wheel and gem as they are released'
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the subjects that it can get, names the others, and measures.
 #
-#   [ONLY=run|wait|streams|command|liveness|queue|ruby|map|pipelines|aio] [QUICK=1 | ROUNDS=n] ci/bench.sh
+#   [ONLY=run|wait|streams|command|liveness|queue|ruby|map|pipelines|aio|doctor] [QUICK=1 | ROUNDS=n] ci/bench.sh
 #   ONLY=run PART=start|spawn|limit|capture|cold … and ONLY=queue PART=first …
 #
 # QUICK ends a suite within a minute or two; a figure to quote takes 15 rounds, the
@@ -44,7 +44,7 @@ why() {
 want() { [ -z "${ONLY:-}" ] || [ "$ONLY" = "$1" ]; }
 
 # alone: whether it is one that needs neither the subjects in Rust nor Python.
-alone() { [ "${ONLY:-}" = command ] || [ "${ONLY:-}" = ruby ]; }
+alone() { [ "${ONLY:-}" = command ] || [ "${ONLY:-}" = ruby ] || [ "${ONLY:-}" = doctor ]; }
 
 # Debian's packages of the peers, where they may be installed.
 needed=cc:gcc
@@ -54,6 +54,7 @@ needed=cc:gcc
 ! want ruby || needed="$needed ruby:ruby rake:rake"
 ! want map || needed="$needed parallel:parallel"
 ! want pipelines || needed="$needed ruby:ruby node:nodejs npm:npm"
+! want doctor || needed="$needed strace:strace lsof:lsof lsfd:util-linux-extra"
 ! want streams || needed="$needed ruby:ruby go:golang-go javac:default-jdk-headless mbuffer:mbuffer pv:pv"
 packages=
 for pair in $needed; do
@@ -123,7 +124,8 @@ fi
 ! want map || . ci/bench/map.sh
 ! want pipelines || . ci/bench/pipelines.sh
 ! want aio || . ci/bench/aio.sh
-case ${ONLY:-} in map | pipelines | aio) exit 0 ;; esac
+! want doctor || . ci/bench/doctor.sh
+case ${ONLY:-} in map | pipelines | aio | doctor) exit 0 ;; esac
 
 for subject in ${SKIP:-}; do missing "$subject" 'left out on request'; done
 

@@ -96,6 +96,32 @@ fn a_sleeper_is_healthy_and_the_exit_code_0() {
 }
 
 #[test]
+fn of_several_who_wait_each_is_told_with_whom_it_waits_for() {
+    let reader = Background::start(&["cat"], |command| {
+        command.stdin(Stdio::piped()).stdout(Stdio::null());
+    });
+    let sleeper = Background::start(&["sleep", "1000"], |_| ());
+    let asked = [&*reader.pid(), &*sleeper.pid()];
+    // Until it has executed cat, and reads.
+    loop {
+        let told = object(&doctor(&[&["--json"], &asked[..]].concat()));
+        assert_eq!(told["waiting"], Value::Null);
+        let processes = told["processes"].as_array().unwrap();
+        let is_reader = |one: &&Value| one["pid"] == reader.0.id();
+        let Some(wait) = processes.iter().find(is_reader).map(|one| &one["waits"][0]) else {
+            continue;
+        };
+        let own = |one: &Value| one["pid"] == std::process::id() && one["fd"].is_u64();
+        let mut holders = wait["holders"].as_array().unwrap().iter();
+        if wait["text"].as_str().unwrap().contains(", held by ") && holders.any(own) {
+            break;
+        }
+    }
+    let ran = doctor(&asked);
+    assert!(ran.stdout.contains("held by"), "{}", ran.stdout);
+}
+
+#[test]
 fn a_deadlock_has_exit_code_1_or_where_not_all_is_seen_2() {
     let (program, _dir) = self_made_deadlock(|_| ());
     let ran = doctor(&["--json", &program.pid()]);

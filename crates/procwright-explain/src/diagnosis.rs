@@ -2,7 +2,7 @@
 
 use crate::finding::Finding;
 use crate::verdict::Verdict;
-use crate::waiting::Waiting;
+use crate::waiting::{WaitKind, WaitedFor, Waiting};
 
 /// The result of an examination.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,8 +73,11 @@ pub struct ProcessView {
 pub struct WaitView {
     /// Its number.
     pub thread: i32,
-    /// What it does, in words.
+    /// What it does, in words, with those who could end its wait.
     pub text: String,
+    /// Those who could end its wait, all of them: by what they have open, by their end or by a
+    /// lock. Of a wait in a set of descriptors, itself excepted.
+    pub holders: Vec<WaitedFor>,
     /// True if it has not run from the first look to the second.
     pub slept: bool,
 }
@@ -118,9 +121,9 @@ impl Diagnosis {
     /// there is to say.
     pub(crate) fn with_waiting(mut self, waiting: Option<Waiting>) -> Diagnosis {
         let is_well = matches!(self.verdict, Verdict::Busy | Verdict::Healthy);
-        let why = waiting.as_ref().and_then(Waiting::why);
-        if let Some(why) = why.filter(|_| is_well && self.findings.is_empty()) {
-            self.sentence = format!("Nothing hangs: {why}.");
+        let known = waiting.as_ref().filter(|one| one.kind != WaitKind::Nothing);
+        if let Some(known) = known.filter(|_| is_well && self.findings.is_empty()) {
+            self.sentence = format!("Nothing hangs: {}.", known.text);
         }
         self.waiting = waiting;
         self

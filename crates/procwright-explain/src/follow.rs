@@ -3,14 +3,12 @@
 use std::collections::BTreeSet;
 
 use crate::graph::{Edge, Free, Graph, Why};
+use crate::holders;
 use crate::knot;
 use crate::wait::Wait;
-use crate::waiting::{WaitKind, WaitedFor, Waiting};
+use crate::waiting::{WaitKind, Waiting};
 use crate::words;
 use crate::world::{Process, Thread, World};
-
-/// The largest number of holders that a text names.
-const MOST_NAMED: usize = 4;
 
 /// What the process `root` waits for. `None` if it is not there.
 pub(crate) fn waiting(world: &World, graph: &Graph, root: i32) -> Option<Waiting> {
@@ -121,7 +119,7 @@ impl Follow<'_> {
                 match (outside.as_slice(), inside.as_slice()) {
                     ([], []) if !self.has_peers(process.pid) => alone(WaitKind::Lock),
                     ([], [_, ..]) => self.inside(process, thread, &inside, seen),
-                    _ => alone(WaitKind::Peer),
+                    _ => self.told_with(process, thread, WaitKind::Peer, &edges),
                 }
             }
             // As a shell's `wait` does, until it is told that a child has ended.
@@ -179,8 +177,7 @@ impl Follow<'_> {
         match found {
             Some(waiting) if waiting.kind != WaitKind::Nothing => waiting,
             found => {
-                let mut waiting = self.told(process, thread, own);
-                waiting.holders = self.holders(edges);
+                let mut waiting = self.told_with(process, thread, own, edges);
                 if let Some(found) = found {
                     waiting.text += &format!("; {}", found.text);
                 }
@@ -204,14 +201,8 @@ impl Follow<'_> {
         kind: WaitKind,
         edges: &[&Edge],
     ) -> Waiting {
-        let holders = self.holders(edges);
-        let mut names: Vec<String> = holders.iter().map(|one| self.who(one.pid)).collect();
-        let more = names.len().saturating_sub(MOST_NAMED);
-        names.truncate(MOST_NAMED);
-        let mut names = names.join(", ");
-        if more > 0 {
-            names += &format!(" and {more} more");
-        }
+        let holders = holders::holders(self.world, edges);
+        let names = holders::named(&holders);
         let on = match process.fd(fd) {
             Some(found) => format!("{}, {}", words::fd(fd), words::object(found.of)),
             None => words::fd(fd),
@@ -237,17 +228,18 @@ impl Follow<'_> {
         }
     }
 
-    fn holders(&self, edges: &[&Edge]) -> Vec<WaitedFor> {
-        let pids: BTreeSet<i32> = edges.iter().map(|edge| edge.to).collect();
-        let found = pids.into_iter().filter_map(|pid| {
-            let process = self.world.processes.get(&pid)?;
-            Some(WaitedFor {
-                pid,
-                name: process.name.clone(),
-                start_ticks: process.start,
-            })
-        });
-        found.collect()
+    /// A wait in the words that the verdicts have for it, with those who could end it.
+    fn told_with(
+        &self,
+        process: &Process,
+        thread: &Thread,
+        kind: WaitKind,
+        edges: &[&Edge],
+    ) -> Waiting {
+        let mut waiting = self.told(process, thread, kind);
+        waiting.text += &holders::told(self.world, edges);
+        waiting.holders = holders::holders(self.world, edges);
+        waiting
     }
 
     /// A wait in the words that the verdicts have for it.

@@ -5,7 +5,7 @@
 //! process may be free to go on without any other, and there may be doubts, things that
 //! were not seen and could release it.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::wait::{Children, Wait};
 use crate::world::{Births, Fd, Object, Process, Thread, World};
@@ -142,6 +142,27 @@ impl Graph {
             }
         }
         graph
+    }
+
+    /// The graph of one look, as if nobody ran from then on.
+    pub(crate) fn of_one(world: &World) -> Graph {
+        let mut graph = Graph::default();
+        Builder::new(world, &Births::new()).add_to(&mut graph);
+        graph
+    }
+
+    /// These processes, and all to whom edges lead from them.
+    pub(crate) fn reached(&self, pids: &BTreeSet<i32>) -> BTreeSet<i32> {
+        let mut found = pids.clone();
+        let mut todo: Vec<i32> = pids.iter().copied().collect();
+        while let Some(pid) = todo.pop() {
+            for edge in self.node(pid).into_iter().flat_map(|node| &node.edges) {
+                if found.insert(edge.to) {
+                    todo.push(edge.to);
+                }
+            }
+        }
+        found
     }
 
     pub(crate) fn node(&self, pid: i32) -> Option<&Node> {

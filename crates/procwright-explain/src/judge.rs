@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::diagnosis::{Counts, Diagnosis, ProcessView, WaitView};
 use crate::finding::{Finding, Link};
 use crate::graph::{Edge, Free, Graph, Why};
+use crate::holders;
 use crate::knot::{self, Doubts};
 use crate::pattern::Pattern;
 use crate::scan;
@@ -726,12 +727,21 @@ impl Judge<'_> {
             command: scan::command_line(pid),
             verdict,
             waits: waits
-                .map(|thread| WaitView {
-                    thread: thread.tid,
-                    text: words::wait(process, &thread.wait),
-                    slept: slept.contains(&thread.tid),
-                })
+                .map(|thread| self.wait_view(process, thread, slept.contains(&thread.tid)))
                 .collect(),
         })
+    }
+
+    fn wait_view(&self, process: &Process, thread: &Thread, slept: bool) -> WaitView {
+        let its_own = |edge: &Edge| holders::is_in_set(edge.why) && edge.to == edge.from;
+        let edges: Vec<&Edge> = knot::real_edges(self.graph, process.pid)
+            .filter(|edge| edge.tid == thread.tid && !its_own(edge))
+            .collect();
+        WaitView {
+            thread: thread.tid,
+            text: words::wait(process, &thread.wait) + &holders::told(self.second, &edges),
+            holders: holders::holders(self.second, &edges),
+            slept,
+        }
     }
 }

@@ -19,6 +19,7 @@ mod diagnosis;
 mod finding;
 mod follow;
 mod graph;
+mod holders;
 mod judge;
 mod knot;
 mod letters;
@@ -214,13 +215,32 @@ impl Examination {
             probe,
         } = self;
         let between = began.elapsed();
-        let mut second = scan::look()?;
-        caller.disregard(&mut second);
-        let mut graph = graph::Graph::of(&first, &second, &world::Births::new());
+        // What follows for the targets follows from those alone to whom their waits lead, and
+        // from the children of these, which may have ended.
+        let before = graph::Graph::of_one(&first);
+        let concerned = first.with_children(before.reached(&targets));
+        // Who is in no circle at the first look is in none of those who have slept ever since.
+        let in_circle = knot::stuck(&before, knot::Doubts::Disregarded);
+        let in_circle = knot::within_cycles(&before, &in_circle);
+        let mut may_be_stuck = !in_circle.is_disjoint(&concerned);
+        let (mut second, mut graph, suspects) = loop {
+            let mut second = match may_be_stuck {
+                // Whoever it is may have an end by now.
+                true => scan::look()?,
+                false => scan::look_again(&first, &concerned)?,
+            };
+            caller.disregard(&mut second);
+            let graph = graph::Graph::of(&first, &second, &world::Births::new());
+            let suspects = knot::stuck(&graph, knot::Doubts::Disregarded);
+            let suspects = knot::within_cycles(&graph, &suspects);
+            // Of a circle that the first look did not show all have to be looked at.
+            if may_be_stuck || suspects.is_disjoint(&graph.reached(&targets)) {
+                break (second, graph, suspects);
+            }
+            may_be_stuck = true;
+        };
         // Questions that cost much are asked about those alone that seem to be stuck.
-        let suspects = knot::stuck(&graph, knot::Doubts::Disregarded);
-        let suspects = knot::within_cycles(&graph, &suspects);
-        if !suspects.is_empty() {
+        if may_be_stuck && !suspects.is_empty() {
             let keeps_creation = probe.is_some_and(|probe| probe.keeps_creation());
             let births = scan::look_closer(&mut second, &suspects, keeps_creation);
             caller.disregard(&mut second);

@@ -71,6 +71,9 @@ pub struct WaitedFor {
     pub pid: i32,
     /// Its name.
     pub name: String,
+    /// Its descriptor of the other end, the first if it has several; `None` if it is waited for
+    /// otherwise: by its end, or by a lock of a file.
+    pub fd: Option<i32>,
     /// Its start, in ticks since boot: with the number it means this process and no other.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub start_ticks: u64,

@@ -8,6 +8,8 @@ use crate::wait::Wait;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct World {
     pub(crate) processes: BTreeMap<i32, Process>,
+    /// Numbers of threads of the kernel's own, which are left out.
+    pub(crate) kernel: BTreeSet<i32>,
     /// Sockets of this machine between processes, with their peers.
     pub(crate) peers: HashMap<u64, u64>,
     /// Processes that wait for a lock of a file, with those that hold it.
@@ -137,6 +139,14 @@ pub(crate) enum Object {
 }
 
 impl World {
+    /// These processes, and the children of each.
+    pub(crate) fn with_children(&self, pids: BTreeSet<i32>) -> BTreeSet<i32> {
+        let all = self.processes.values();
+        let children = all.filter(|process| pids.contains(&process.ppid));
+        let children: Vec<i32> = children.map(|process| process.pid).collect();
+        pids.into_iter().chain(children).collect()
+    }
+
     /// These processes, and all that descend from them.
     pub(crate) fn with_descendants(&self, mut pids: BTreeSet<i32>) -> BTreeSet<i32> {
         loop {

@@ -6,11 +6,12 @@
 #![allow(missing_docs)]
 
 use std::io::{BufRead, BufReader};
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use procwright_explain::{WaitKind, Waiting, examine, waiting_for};
+use procwright_explain::{Examination, WaitKind, Waiting, examine, waiting_for};
 use rustix::process::{Pid, Signal, kill_process_group};
 use test_support::{Watchdog, scaled, skip, watchdog};
 
@@ -212,4 +213,39 @@ fn who_is_not_there_is_not_found() {
     let waiting = ended.until(|waiting| waiting.text.ends_with("has ended"));
     assert_eq!(waiting.kind, WaitKind::Nothing);
     let _ = ended.0.wait();
+}
+
+#[test]
+fn each_wait_names_who_could_end_it() {
+    let shell = Running::shell("sleep 1000 | cat; true");
+    loop {
+        let told = examine(&[shell.pid()], Duration::from_millis(1)).expect("it is there");
+        let of = |name: &str| told.processes.iter().find(|one| one.name == name);
+        let (Some(cat), Some(sleep)) = (of("cat"), of("sleep")) else {
+            continue;
+        };
+        let held = format!(", held by sleep ({}, stdout)", sleep.pid);
+        let waits: Vec<_> = cat.waits.iter().collect();
+        let [wait] = waits.as_slice() else { continue };
+        let holders: Vec<_> = wait.holders.iter().map(|one| (one.pid, one.fd)).collect();
+        if holders == [(sleep.pid, Some(1))] && told.sentence.contains(&held) {
+            assert!(wait.text.ends_with(&held), "{}", wait.text);
+            break;
+        }
+    }
+}
+
+#[test]
+fn who_has_come_between_the_looks_is_named() {
+    let cat = Running::shell("exec cat");
+    cat.until(is(WaitKind::Input, "cat"));
+    let begun = Examination::begin(&[cat.pid()]).expect("it is there");
+    let end = cat.0.stdin.as_ref().expect("a pipe").as_fd();
+    let end = end.try_clone_to_owned().expect("a descriptor");
+    let late = Running::start(Command::new("sleep").arg("1000").stdout(end));
+    let told = begun.finish().expect("it is there");
+    let waiting = told.waiting.expect("one was asked about");
+    let mut holders = waiting.holders.iter();
+    let is_late = |one: &procwright_explain::WaitedFor| (one.pid, one.fd) == (late.pid(), Some(1));
+    assert!(holders.any(is_late), "{waiting:?}");
 }

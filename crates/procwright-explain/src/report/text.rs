@@ -49,7 +49,7 @@ impl Diagnosis {
             "",
             "",
             &format!(
-                "Looked twice, {} ms apart, at {} processes with {} threads and {} pipes; asked for {}.",
+                "Looked twice, {} ms apart; at {} processes with {} threads and {} pipes; asked for {}.",
                 self.between_ms, counts.processes, counts.threads, counts.pipes, counts.asked
             ),
         );

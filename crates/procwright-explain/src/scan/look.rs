@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::thread::JoinHandle;
 
+use procwright_os::thread::{has_several_processors, spawn_quiet};
 use rustix::fs::CWD;
 
 use super::{descriptors, files, locks, peers, process};
@@ -19,6 +21,10 @@ const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
 /// Bytes of a command line that are read: some have megabytes.
 const LONGEST_COMMAND: usize = 4096;
 
+/// Processes from which on several threads look, and how many.
+const MANY: usize = 256;
+const THREADS: usize = 4;
+
 /// Looks at all processes.
 ///
 /// Those that come meanwhile are looked at in further rounds, until a round finds no new
@@ -26,9 +32,30 @@ const LONGEST_COMMAND: usize = 4096;
 /// may hold what decides.
 pub(crate) fn look() -> io::Result<World> {
     procwright_os::proc::check()?;
+    add_all(files::open_dir(CWD, "/proc")?, World::default())
+}
+
+/// Looks again at these processes, and at those that have come since `first`. All others are as
+/// `first` has seen them, without those that have gone.
+pub(crate) fn look_again(first: &World, pids: &BTreeSet<i32>) -> io::Result<World> {
     let proc = files::open_dir(CWD, "/proc")?;
-    let mut world = World::default();
-    let mut known = BTreeSet::new();
+    let mut there = BTreeSet::new();
+    files::numbers(&proc, &mut |pid| {
+        there.insert(pid);
+    })?;
+    let mut world = first.clone();
+    let stays = |pid: &i32| there.contains(pid) && !pids.contains(pid);
+    world.processes.retain(|pid, _| stays(pid));
+    world.kernel.retain(stays);
+    world.unseen.processes.retain(stays);
+    add_all(proc, world)
+}
+
+/// Looks at all processes that are not in `world` yet, and then at what is between them.
+fn add_all(proc: OwnedFd, mut world: World) -> io::Result<World> {
+    let known = world.processes.keys().chain(&world.kernel);
+    let known = known.chain(&world.unseen.processes);
+    let mut known: BTreeSet<i32> = known.copied().collect();
     let mut caught_up = false;
     for _ in 0..CHASES {
         let mut fresh = Vec::new();
@@ -41,9 +68,7 @@ pub(crate) fn look() -> io::Result<World> {
             caught_up = true;
             break;
         }
-        for pid in fresh {
-            add(&proc, pid, &mut world);
-        }
+        add_these(&proc, &fresh, &mut world);
     }
     world.unseen.hurried = !caught_up;
     world.unseen.hidepid = !is_root_of_the_machine() && hides_processes();
@@ -72,11 +97,54 @@ pub(crate) fn look() -> io::Result<World> {
     Ok(world)
 }
 
+/// Adds these processes; where they are many, on several threads.
+fn add_these(proc: &OwnedFd, pids: &[i32], world: &mut World) {
+    let mut shares = pids.chunks(match pids.len() < MANY || !has_several_processors() {
+        true => pids.len(),
+        false => pids.len().div_ceil(THREADS),
+    });
+    let own = shares.next().unwrap_or_default();
+    let mut others = Vec::new();
+    for share in shares {
+        let (proc, owned) = (proc.try_clone(), share.to_vec());
+        let begun = proc.and_then(|proc| {
+            spawn_quiet("procwright-look", move || {
+                let mut part = World::default();
+                for pid in owned {
+                    add(&proc, pid, &mut part);
+                }
+                part
+            })
+        });
+        others.push((share, begun));
+    }
+    for &pid in own {
+        add(proc, pid, world);
+    }
+    for (share, begun) in others {
+        match begun.map(JoinHandle::join) {
+            Ok(Ok(mut part)) => {
+                world.processes.append(&mut part.processes);
+                world.kernel.append(&mut part.kernel);
+                world.unseen.processes.append(&mut part.unseen.processes);
+            }
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            // A thread or a descriptor was refused.
+            Err(_) => {
+                for &pid in share {
+                    add(proc, pid, world);
+                }
+            }
+        }
+    }
+}
+
 /// Adds one process, unless it is the kernel's or has gone.
 fn add(proc: &OwnedFd, pid: i32, world: &mut World) {
     let name = pid.to_string();
     let read = files::open_dir(proc, &name).and_then(|dir| {
         let Some(mut seen) = process::read(dir.as_fd(), pid)? else {
+            world.kernel.insert(pid);
             return Ok(());
         };
         if !seen.gone {
@@ -129,7 +197,21 @@ pub(crate) fn command_line(pid: i32) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::is_identity;
+    use super::*;
+
+    #[test]
+    fn many_are_looked_at_on_several_threads() {
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let proc = files::open_dir(CWD, "/proc").unwrap();
+        for place in [0, MANY / 2, MANY - 1] {
+            // Nobody has the largest of numbers.
+            let mut pids = vec![i32::MAX; MANY];
+            pids[place] = own;
+            let mut world = World::default();
+            add_these(&proc, &pids, &mut world);
+            assert!(world.processes.keys().eq([&own]), "{place}");
+        }
+    }
 
     #[test]
     fn root_of_a_user_namespace_is_not_that_of_the_machine() {

@@ -29,6 +29,6 @@ pub(crate) use closer::look_closer;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use creation::Probe;
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(crate) use look::{command_line, look};
+pub(crate) use look::{command_line, look, look_again};
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(crate) use other::{Probe, command_line, look, look_closer};
+pub(crate) use other::{Probe, command_line, look, look_again, look_closer};

@@ -1,0 +1,6 @@
+# Part of bench.sh: a look at a thousand processes with two pipes each, beside lsof, lsfd and ps.
+# A program of its own, which takes turns with them: target/bench/doctor.md has the table.
+
+set -- --rounds "${ROUNDS:-15}"
+[ -z "${QUICK:-}" ] || set -- --rounds 3
+PATH=$out/bin:$PATH python3 bench/doctor.py "$@" | tee "$out/doctor.md"
