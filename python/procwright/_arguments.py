@@ -27,12 +27,29 @@ def number(name: str, value: Any, least: int, most: int, hint: str) -> int:
     return found
 
 
-_UNITS = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
+def flag(name: str, value: Any, besides: str = "") -> bool:
+    """What is true or false. None is false, as what was not given. `besides` says what else
+    would do."""
+    if value is None or isinstance(value, bool):
+        return bool(value)
+    try:
+        # Of other libraries' truths, such as those of numpy.
+        is_truth = value in (0, 1)
+    except Exception:
+        is_truth = False
+    if not is_truth:
+        raise bad_type(name, value, f"pass True or False{besides}")
+    return bool(value)
+
+
+_UNITS = {"": 1, "b": 1}
+for _shift, _unit in enumerate(("k", "m", "g", "t"), 1):
+    _UNITS[_unit] = _UNITS[f"{_unit}ib"] = 1 << 10 * _shift
 
 
 def size(name: str, value: Any, besides: str = "") -> int:
     """A number of bytes, or text with a unit. `besides` says what else would do."""
-    hint = f'pass 0 or more bytes, as 65536, "64KiB" or "1GiB"{besides}'
+    hint = f'pass 0 or more bytes, as 65536, "64KiB", "64K" or "1GiB"{besides}'
     most = 2**63 - 1
     if not isinstance(value, str):
         return number(name, value, 0, most, hint)

@@ -483,8 +483,9 @@ class Child(Streams[Out, Err, In, Both]):
     def result(self, timeout: Seconds | None = None) -> Result[Out, Err, None]:
         """Reads what is left of both outputs, waits, and gives a `Result` as `run` does.
 
-        Its `stdout` and `stderr` are what was not read before; `stdout_info` and
-        `stderr_info` count all. Raises as `communicate`, and may be called again: once it has
+        Closes stdin, as `communicate` does: a program that reads it to its end ends. Its
+        `stdout` and `stderr` are what was not read before; `stdout_info` and `stderr_info`
+        count all. Raises as `communicate`, and may be called again: once it has
         been read, the result is the same.
         """
         if self._result is None:

@@ -603,7 +603,7 @@ class Receiver:
         cls,
         *,
         lanes: int = 64,
-        first: int | str = 16384,
+        first: int | str | None = None,
         limit: int | str = 67108864,
         keep: int | str = 16777216,
     ) -> Receiver: ...
@@ -612,7 +612,7 @@ class Receiver:
         name: str,
         *,
         lanes: int = 64,
-        first: int | str = 16384,
+        first: int | str | None = None,
         limit: int | str = 67108864,
         keep: int | str = 16777216,
     ) -> Receiver:
@@ -626,7 +626,7 @@ class Receiver:
     def of_parent(
         *,
         lanes: int = 64,
-        first: int | str = 16384,
+        first: int | str | None = None,
         limit: int | str = 67108864,
         keep: int | str = 16777216,
     ) -> Receiver:

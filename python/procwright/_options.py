@@ -292,11 +292,12 @@ def text_hint(value: Any) -> str:
 _ARGS = "pass a list of the program and its arguments, each a str, bytes or a path"
 
 
-def given_args(args: Any) -> Any:
-    """The arguments as the result shows them: what can be gone through but once as a list."""
+def given_args(args: Any, name: str = "args") -> Any:
+    """The arguments as the result shows them: what can be gone through but once as a list.
+    `name` is what an error calls them."""
     if isinstance(args, (list, tuple)) or _is_one(args):
         return args
-    return items("args", args, _ARGS)
+    return items(name, args, _ARGS)
 
 
 def _shell(shell: Any) -> bytes | None:

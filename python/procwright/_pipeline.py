@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import _core, _starting
-from ._arguments import callback, items, number, pairs, word
+from ._arguments import callback, flag, items, number, pairs, word
 from ._generic import Generic, Out
 from ._invalid import InvalidValue, bad_type, bad_value, shown
 from ._options import COMMON, argv, event_hook, given_args, translated
@@ -118,6 +118,7 @@ def pipeline(
     _refuse_one_list(stages)
     decoding = text_decoding(text, encoding, errors)
     word("on_timeout", on_timeout, ("raise", "return"))
+    flag("check", check, "; which codes of a stage are no failure is said by ok_codes={0: [1]}")
     word("success", success, ("forgiving", "strict", "last"))
     if on_event is not None:
         callback("on_event", on_event)
@@ -196,12 +197,18 @@ def _in_words(error: InvalidValue, all_given: list[dict[str, Any]]) -> None:
 def _stage(place: int, stage: Any, of_all: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The arguments of a stage, and its options."""
     if not hasattr(stage, "keys"):
-        return given_args(stage), dict(of_all)
+        if callable(stage):
+            hint = (
+                "a stage is a program: pass a list of it and its arguments, and call a function "
+                "with what comes of the pipeline"
+            )
+            raise bad_type(f"stages[{place}]", stage, hint)
+        return given_args(stage, f"stages[{place}]"), dict(of_all)
     name = f"stages[{place}]"
     own = dict(pairs(name, stage, _STAGES))
     if "args" not in own:
         raise bad_value(name, stage, "it has no args, the program and its arguments")
-    args = given_args(own.pop("args"))
+    args = given_args(own.pop("args"), f"{name}['args']")
     _refuse(name, own)
     return args, {**of_all, **own}
 

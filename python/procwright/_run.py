@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import _core
-from ._arguments import callback, word
+from ._arguments import callback, flag, word
 from ._invalid import InvalidValue
 from ._options import RUN, SPAWN, argv, given_args, longest_line, too_long_fails, translated
 from ._outcome import raise_for, result_of
@@ -162,19 +162,21 @@ def run(
         to (`sys.stdout` is what that is now) or a descriptor; of one stream alone
         `{"stderr": True}`, with any of these for each.
     on_line, on_stdout_line, on_stderr_line
-        Called with each line and its end, on a thread of its own.
+        Called as on_line(line) with each line and its end, on a thread of its own.
     max_length, too_long
         The longest line in bytes, with its end, that these get. A longer one comes in
         pieces, or stops the run, which raises `LineTooLong`. With None a line takes as
         much memory as it is long, whatever the `limit`.
     text, encoding, errors
         `stdout` and `stderr` of the result are `str`: UTF-8 and "replace" if not
-        said otherwise, and no translation of newlines.
+        said otherwise, and no translation of newlines. They are decoded when they are asked
+        for: with "strict" it is `result.stdout` that raises `UnicodeDecodeError`.
     check
         Raise `CalledProcessError` unless the program exits with code 0.
     on_timeout
-        "return" gives back the result of a run that timed out, whose `reason`
-        says so; "raise" raises `TimeoutExpired` with the result attached.
+        "return" gives back the result of a run that came to its `timeout` or `idle_timeout`,
+        whose `reason` says so; "raise" raises `TimeoutExpired` or `IdleTimeout` with the result
+        attached. `OutputLimitExceeded` and `Cancelled` are raised in either case.
     cancel
         A `Cancel`, whose `cancel()` ends the run from another thread. If it is cancelled
         already, nothing is started.
@@ -215,6 +217,7 @@ class RunCall:
         """`given` has every parameter by its name."""
         decoding = text_decoding(given["text"], given["encoding"], given["errors"])
         word("on_timeout", given["on_timeout"], ("raise", "return"))
+        flag("check", given["check"], _CODES)
         by_line = tuple(given[name] for name in _LINE_CALLBACKS)
         which = "; on_stdout_line and on_stderr_line know the stream"
         for name in _LINE_CALLBACKS:
@@ -273,6 +276,9 @@ class RunCall:
             raise_for(result, raw["io_error"], given["check"], *limits)
         return result
 
+
+#: What would do for other exit codes than 0.
+_CODES = "; which other codes are no failure is asked of the result's returncode"
 
 #: The parameters of `run` that are called with lines.
 _LINE_CALLBACKS = ("on_line", "on_stdout_line", "on_stderr_line")

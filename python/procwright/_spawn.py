@@ -162,8 +162,8 @@ def spawn(
         raises is logged and raised as that of a callback for lines, and ends this copy alone.
         Not with overflow="block". A file that is slow holds up the program.
     on_timeout
-        With "return" those calls raise nothing for a timeout: the `reason` of the `result()`
-        says so.
+        With "return" those calls raise nothing for `timeout` and `idle_timeout`: the `reason`
+        of the `result()` says so. A `limit` and a `cancel` raise all the same.
     stop
         How `stop()`, a limit, and leaving a `with` block by an exception, end the child.
     on_event

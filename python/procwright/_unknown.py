@@ -314,4 +314,12 @@ def _hint(function: str, name: str, known: list[str], others: Iterable[str]) -> 
     if habit is not None:
         return habit if isinstance(habit, str) else habit[function == "spawn"]
     near = difflib.get_close_matches(name, known, 1, _ALIKE)
-    return f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}"
+    if near:
+        return f"did you mean {near[0]}?"
+    alike = difflib.SequenceMatcher(None, b=snake)
+
+    def distance(other: str) -> float:
+        alike.set_seq1(other)
+        return -alike.ratio()
+
+    return f"it has {', '.join(sorted(known, key=distance))}"

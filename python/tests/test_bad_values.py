@@ -751,7 +751,8 @@ def test_what_code_of_the_value_raises_is_left_alone():
         ("spawn", "check", True, "call check_returncode() of the child's result()"),
         ("run", "overflow", "spill", "spawn() has it"),
         ("spawn", "on_line", print, "use on_stdout_line and on_stderr_line"),
-        ("run", "qqq", None, "it has args, shell, input"),
+        ("run", "qqq", None, "it has "),
+        ("run", "input_file", "x", "it has input, "),
     ],
 )
 def test_a_parameter_of_others_says_what_to_type(function, name, value, hint):
@@ -842,8 +843,17 @@ def test_a_number_alone_is_no_stop():
         procwright.run(["x"], stop=5)
 
 
+def test_check_is_no_set_of_codes():
+    for call in (procwright.run, procwright.pipeline):
+        for wrong in ({0, 1}, [0], "all"):
+            with pytest.raises(InvalidValue, match=r"^check is .*: pass True or False; which"):
+                call(["true"], check=wrong)
+        for truth in (None, False, 0):
+            call(["false"], check=truth)
+
+
 def test_bytes_with_a_unit():
-    for text, number in [("64KiB", 65536), ("1 mib", 1 << 20), ("1.5KiB", 1536), ("10", 10)]:
+    for text, number in [("64KiB", 65536), ("1K", 1024), ("2m", 2 << 20), ("1 mib", 1 << 20), ("1.5KiB", 1536), ("10", 10)]:
         assert procwright.Limit(text).bytes == number
         assert procwright.Overflow(memory=text).memory == number
     assert procwright.run(["seq", "30000"], limit="1KiB").stdout_info.kept_bytes == 1024

@@ -249,3 +249,10 @@ def test_what_a_test_plays_is_not_started_for_real(procwright_fake, tmp_path):
     with pytest.raises(InvalidValue, match="no Fake and no Cassette plays one"):
         pipeline(["touch", str(tmp_path / "made")], ["cat"])
     assert not (tmp_path / "made").exists()
+
+
+def test_a_function_is_no_stage():
+    with pytest.raises(InvalidValue, match=r"^stages\[1\] is <function .*: a stage is a program"):
+        pipeline(["true"], lambda text: text)
+    with pytest.raises(InvalidValue, match=r"^stages\[1\] is 5: pass a list"):
+        pipeline(["true"], 5)

@@ -72,7 +72,7 @@ def test_sizes(ends, what, number):
 
 @pytest.mark.parametrize("what", SIZES)
 def test_no_numbers(ends, what):
-    is_optional = what in ("limit of a sender", "limit by name", "length to commit")
+    is_optional = what in ("first", "limit of a sender", "limit by name", "length to commit")
     for wrong in ([8], 1.5, *([] if is_optional else [None])):
         with pytest.raises(TypeError):
             SIZES[what](*ends, wrong)
@@ -124,3 +124,19 @@ def test_a_wrong_word_takes_no_place():
             # Before it is seen that there is no lane.
             with pytest.raises(InvalidValue, match="overflow"):
                 use(overflow="never")
+
+
+def test_a_lane_keeps_to_its_limit():
+    for limit in (4096, "8KiB", 16 << 10, "1M"):
+        with Receiver(limit=limit, lanes=2) as receiver, receiver.sender("fail") as sender:
+            taken = 0
+            with pytest.raises(queue.Full):
+                while True:
+                    sender.send(b"x" * 100)
+                    taken += 100
+            most = 1 << 20 if limit == "1M" else 8192 if limit == "8KiB" else limit
+            assert most // 4 < taken < most
+    with pytest.raises(InvalidValue, match=r"first is 1048576, and limit is 65536: .* at least"):
+        Receiver(first="1MiB", limit="64KiB")
+    with pytest.raises(InvalidValue, match=r"limit is 1024, .* at least 4096"):
+        Receiver(limit=1024)

@@ -357,7 +357,7 @@ class TestBadValues < Minitest::Test
   end
 
   def test_bytes_with_a_unit
-    { "64KiB" => 65_536, "1 mib" => 1 << 20, "1.5KiB" => 1536, "10" => 10 }.each do |text, number|
+    { "64KiB" => 65_536, "1K" => 1024, "2m" => 2 << 20, "1 mib" => 1 << 20, "1.5KiB" => 1536, "10" => 10 }.each do |text, number|
       assert_equal number, Procwright::Limit.new(text).bytes
       assert_equal number, Procwright::Overflow.new(memory: text).memory
     end

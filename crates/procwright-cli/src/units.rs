@@ -6,7 +6,7 @@ use std::time::Duration;
 use procwright::time::Timeout;
 use rustix::process::{Resource, getrlimit};
 
-/// Parses a time: `300ms`, `5s`, `2m`, `1h`, `1.5` (seconds), `inf`.
+/// Parses a time: `300ms`, `5s`, `2m`, `1h30m`, `1.5` (seconds), `inf`.
 pub(crate) fn timeout(text: &str) -> Result<Timeout, String> {
     let parsed = text.parse::<Timeout>();
     parsed.map_err(|error| format!("this {}; {}", error.problem(), error.hint()))
@@ -38,9 +38,9 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     let shift = match unit {
         "" | "B" => 0,
         "K" | "k" | "KiB" => 10,
-        "M" | "MiB" => 20,
-        "G" | "GiB" => 30,
-        "T" | "TiB" => 40,
+        "M" | "m" | "MiB" => 20,
+        "G" | "g" | "GiB" => 30,
+        "T" | "t" | "TiB" => 40,
         "kB" | "KB" | "MB" | "GB" | "TB" => {
             return Err(wrong(&format!(
                 "{unit:?} is a power of 1000 to some and of 1024 to others"
@@ -145,12 +145,23 @@ mod tests {
         is("0", 0);
         is("0.25s", 250);
         is("2 min", 120_000);
+        is("1h30m", 5_400_000);
+        is("1h 30m 0.5s", 5_400_500);
+        is("2d1ms", 172_800_001);
         assert_eq!(timeout("inf"), Ok(Timeout::NEVER));
         assert_eq!(duration("inf"), Ok(Duration::MAX));
         assert_eq!(duration("99999999999999999999d"), Ok(Duration::MAX));
-        for wrong in ["", "s", "five", "5x", "-1", "1.2.3", "nan", "1e3", "."] {
+        for wrong in [
+            "", "s", "five", "5x", "-1", "1.2.3", "nan", "1e3", ".", "1h30", "30m1h", "1m1m",
+            "1.5h10m", "1h-30m", "1h,30m", "inf1s",
+        ] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }
+        // What follows the first part is told of by its own fault.
+        let refused = duration("1h30").unwrap_err();
+        assert!(refused.contains("30 without a unit"), "{refused}");
+        let refused = duration("30m1h").unwrap_err();
+        assert!(refused.contains("larger unit first"), "{refused}");
     }
 
     #[test]
@@ -191,6 +202,8 @@ mod tests {
         is("1K", 1 << 10);
         is("2M", 2 << 20);
         is("3G", 3 << 30);
+        is("1k", 1 << 10);
+        is("2m", 2 << 20);
         is("1 KiB", 1 << 10);
         for wrong in ["", "K", "1.5M", "1MB", "1kB", "-1", "1X", "99999999999G"] {
             assert!(size(wrong).is_err(), "{wrong}");

@@ -126,7 +126,7 @@ fn failures(reported: &Value, expected: &Value) -> Value {
     let failed = reported.as_array().unwrap().iter();
     let named: serde_json::Map<_, _> = failed
         .map(|one| {
-            let (place, line) = (one["index"].to_string(), &one["outcome"]);
+            let (place, line) = (one["index"].to_string(), &one["summary"]);
             let wanted = &expected[&place];
             let has = |wanted: &str| line.as_str().unwrap().contains(wanted);
             let fits = wanted.as_str().is_none_or(has);

@@ -56,6 +56,20 @@ fn a_file_has_who_waits_for_whom() {
 }
 
 #[test]
+fn a_limit_that_is_too_short_for_a_look_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("hang.txt");
+    let ran = run(
+        ["--timeout", "300ms", "--explain-to", file.to_str().unwrap()],
+        &["sleep".to_owned(), "60".to_owned()],
+    );
+    assert_eq!(ran.code(), Some(124));
+    let text = fs::read_to_string(&file).unwrap();
+    let said = "that takes a limit of a second or more, and this one was 0.3 s.";
+    assert!(text.contains(said), "{text}");
+}
+
+#[test]
 fn a_limit_leaves_what_it_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("hang.txt");
@@ -78,6 +92,7 @@ fn a_limit_leaves_what_it_waited_for() {
         assert!(text.starts_with(&begin), "{text}");
         if !text.contains("\n  why: cat (") {
             // On a busy machine that takes a longer limit, or too long.
+            assert!(text.contains("were not over when it came"), "{text}");
             continue;
         }
         assert!(text.contains("waits for input on stdin, pipe "), "{text}");

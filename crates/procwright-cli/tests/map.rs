@@ -481,7 +481,12 @@ fn the_report_counts() {
         json["failures"][0]["argv"],
         serde_json::json!(["sh", "-c", "exit $0", "1"])
     );
+    let failed = ["outcome", "summary"].map(|name| json["failures"][0][name].clone());
+    let said = ["exited with code 1", "sh -c 'exit $0' 1 exited with code 1"];
+    assert_eq!(failed, said.map(serde_json::Value::from));
     let runs = json["runs"].as_array().unwrap();
+    let failed = runs.iter().find(|run| run["success"] == false).unwrap();
+    assert_eq!(failed["outcome"], said[0]);
     let mut codes: Vec<_> = runs
         .iter()
         .map(|run| run["status"]["code"].as_i64())

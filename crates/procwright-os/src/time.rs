@@ -91,34 +91,65 @@ impl Timeout {
     }
 }
 
-/// A number of seconds, or a number and its unit: `300ms`, `5s`, `2m`, `1h`, `1.5`, `inf`.
+/// A number of seconds, or numbers with their units, the larger unit first: `300ms`, `5s`,
+/// `2m`, `1h30m`, `1.5`, `inf`.
 impl FromStr for Timeout {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Timeout, Invalid> {
         let wrong = |problem: &str| {
-            let forms = "write 300ms, 5s, 2m, 1h, a bare number of seconds such as 1.5, or inf";
+            let forms = "write 300ms, 5s, 2m, 1h30m, a bare number of seconds such as 1.5, or inf";
             Invalid::new("timeout", problem, forms)
         };
         if matches!(text, "inf" | "infinity") {
             return Ok(Timeout::NEVER);
         }
-        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
-        let (number, unit) = text.split_at(end.unwrap_or(text.len()));
-        let seconds = match unit.trim_start() {
-            "ns" => 1e-9,
-            "us" | "µs" => 1e-6,
-            "ms" => 1e-3,
-            "" | "s" => 1.0,
-            "m" | "min" => 60.0,
-            "h" => 3600.0,
-            "d" => 86400.0,
-            _ if number.is_empty() => return Err(wrong("is no duration")),
-            unit => return Err(wrong(&format!("has {unit:?}, which is no unit of time"))),
-        };
-        let number: f64 = number.parse().map_err(|_| wrong("is no duration"))?;
-        Timeout::from_secs_f64(number * seconds)
+        let (mut sum, mut last_unit) = (0.0, None);
+        let mut rest = text;
+        loop {
+            let (part, behind) = part_of(rest);
+            let end = part.find(|c: char| !is_of_number(c));
+            let (number, unit) = part.split_at(end.unwrap_or(part.len()));
+            let seconds = match unit.trim() {
+                "ns" => 1e-9,
+                "us" | "µs" => 1e-6,
+                "ms" => 1e-3,
+                "" if last_unit.is_some() => {
+                    return Err(wrong(&format!("has {number} without a unit")));
+                }
+                "" | "s" => 1.0,
+                "m" | "min" => 60.0,
+                "h" => 3600.0,
+                "d" => 86400.0,
+                _ if number.is_empty() => return Err(wrong("is no duration")),
+                unit => return Err(wrong(&format!("has {unit:?}, which is no unit of time"))),
+            };
+            if last_unit.is_some_and(|last| seconds >= last) {
+                return Err(wrong("has not its larger unit first"));
+            }
+            // Half an hour and ten minutes more are a slip.
+            if number.contains('.') && !behind.is_empty() {
+                return Err(wrong("has a fraction in front of a smaller unit"));
+            }
+            sum += seconds * number.parse::<f64>().map_err(|_| wrong("is no duration"))?;
+            if behind.is_empty() {
+                return Timeout::from_secs_f64(sum);
+            }
+            (last_unit, rest) = (Some(seconds), behind);
+        }
     }
+}
+
+/// A number with its unit, and what is behind it.
+fn part_of(text: &str) -> (&str, &str) {
+    let unit = text.find(|c: char| !is_of_number(c));
+    let unit = unit.unwrap_or(text.len());
+    let next = text[unit..].find(is_of_number);
+    text.split_at(next.map_or(text.len(), |next| unit + next))
+}
+
+fn is_of_number(c: char) -> bool {
+    c.is_ascii_digit() || c == '.'
 }
 
 impl Default for Timeout {

@@ -43,6 +43,10 @@ sizes! {
     keep,
 }
 
+pub(super) fn maybe_first(given: Argument<'_, '_>) -> PyResult<Option<usize>> {
+    maybe(given, first)
+}
+
 pub(super) fn maybe_limit(given: Argument<'_, '_>) -> PyResult<Option<usize>> {
     maybe(given, limit)
 }

@@ -22,8 +22,9 @@ use super::{Invitation, Sender, View, arguments, copy, unpickled, waiting};
 /// Receives what the senders of a queue send, each one's messages in their order.
 ///
 /// Making one makes the queue. `lanes` is how many senders there may be at a time, from 1
-/// to 4,096; each has a lane, which takes `first` bytes of memory at first and `limit` at
-/// most, and keeps the memory of blocks of up to `keep` bytes when they are empty. Half of
+/// to 4,096; each has a lane, which takes `first` bytes of memory at first (16 KiB, or
+/// `limit` where that is less, unless it is given) and `limit` at most, 4 KiB or more, and
+/// keeps the memory of blocks of up to `keep` bytes when they are empty. At least half of
 /// `limit` is room for messages that wait, and for one message. The queue is there as long
 /// as its receiver is.
 ///
@@ -50,25 +51,22 @@ pub(crate) struct Receiver {
 type ReceiverGuard<'a> = EndpointGuard<&'a Endpoint<queue::Receiver>, queue::Receiver>;
 
 /// The shape of a new queue.
-fn shape(lanes: usize, first: usize, limit: usize, keep: usize) -> Options {
+fn shape(lanes: usize, first: Option<usize>, limit: usize, keep: usize) -> Options {
     // A number that no `u32` can be is too many.
     let lanes = u32::try_from(lanes).unwrap_or(u32::MAX);
-    Options::new()
-        .lanes(lanes)
-        .first(first)
-        .limit(limit)
-        .keep(keep)
+    let options = Options::new().lanes(lanes).limit(limit).keep(keep);
+    first.map_or(options, |first| options.first(first))
 }
 
 #[pymethods]
 impl Receiver {
     #[new]
-    #[pyo3(signature = (*, lanes=64, first=16 << 10, limit=64 << 20, keep=16 << 20))]
-    #[pyo3(text_signature = "(*, lanes=64, first=16384, limit=67108864, keep=16777216)")]
+    #[pyo3(signature = (*, lanes=64, first=None, limit=64 << 20, keep=16 << 20))]
+    #[pyo3(text_signature = "(*, lanes=64, first=None, limit=67108864, keep=16777216)")]
     fn new(
         py: Python<'_>,
         #[pyo3(from_py_with = arguments::lanes)] lanes: usize,
-        #[pyo3(from_py_with = arguments::first)] first: usize,
+        #[pyo3(from_py_with = arguments::maybe_first)] first: Option<usize>,
         #[pyo3(from_py_with = arguments::limit)] limit: usize,
         #[pyo3(from_py_with = arguments::keep)] keep: usize,
     ) -> PyResult<Receiver> {
@@ -82,12 +80,12 @@ impl Receiver {
     /// Once: then the descriptors are not inherited any more. Raises `NoParent` if this
     /// process was not spawned so, or it was taken before.
     #[staticmethod]
-    #[pyo3(signature = (*, lanes=64, first=16 << 10, limit=64 << 20, keep=16 << 20))]
-    #[pyo3(text_signature = "(*, lanes=64, first=16384, limit=67108864, keep=16777216)")]
+    #[pyo3(signature = (*, lanes=64, first=None, limit=64 << 20, keep=16 << 20))]
+    #[pyo3(text_signature = "(*, lanes=64, first=None, limit=67108864, keep=16777216)")]
     fn of_parent(
         py: Python<'_>,
         #[pyo3(from_py_with = arguments::lanes)] lanes: usize,
-        #[pyo3(from_py_with = arguments::first)] first: usize,
+        #[pyo3(from_py_with = arguments::maybe_first)] first: Option<usize>,
         #[pyo3(from_py_with = arguments::limit)] limit: usize,
         #[pyo3(from_py_with = arguments::keep)] keep: usize,
     ) -> PyResult<Receiver> {
@@ -109,13 +107,13 @@ impl Receiver {
     /// Raises `NameTaken` if the receiver of that queue lives; otherwise as `Receiver`, and
     /// `OSError` if the directory is not this user's alone.
     #[staticmethod]
-    #[pyo3(signature = (name, *, lanes=64, first=16 << 10, limit=64 << 20, keep=16 << 20))]
-    #[pyo3(text_signature = "(name, *, lanes=64, first=16384, limit=67108864, keep=16777216)")]
+    #[pyo3(signature = (name, *, lanes=64, first=None, limit=64 << 20, keep=16 << 20))]
+    #[pyo3(text_signature = "(name, *, lanes=64, first=None, limit=67108864, keep=16777216)")]
     fn open(
         py: Python<'_>,
         #[pyo3(from_py_with = arguments::name)] name: String,
         #[pyo3(from_py_with = arguments::lanes)] lanes: usize,
-        #[pyo3(from_py_with = arguments::first)] first: usize,
+        #[pyo3(from_py_with = arguments::maybe_first)] first: Option<usize>,
         #[pyo3(from_py_with = arguments::limit)] limit: usize,
         #[pyo3(from_py_with = arguments::keep)] keep: usize,
     ) -> PyResult<Receiver> {

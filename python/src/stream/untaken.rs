@@ -57,10 +57,8 @@ impl UntakenStreams {
 impl UntakenStreams {
     /// Takes the streams out of `child`.
     pub(crate) fn new(child: &mut procwright::Child) -> UntakenStreams {
-        let words = child.argv().iter().map(|word| word.to_string_lossy());
-        let command = words.collect::<Vec<_>>().join(" ");
         UntakenStreams {
-            command,
+            command: child.command_line(),
             stdin: Mutex::new(child.stdin.take()),
             outputs: [child.stdout.take(), child.stderr.take()].map(Mutex::new),
             merged: Mutex::new(child.merged.take()),

@@ -9,8 +9,11 @@ module Procwright
     SIGNAL = "pass the name of a signal, such as \"TERM\" or :TERM, or its number"
     DESCRIPTOR = "pass an IO, or the number of an open descriptor, 0 or more"
     PATH = "pass a String or a Pathname"
-    BYTES = "pass 0 or more bytes, as 65536, \"64KiB\" or \"1GiB\""
-    UNITS = { "" => 1, "b" => 1, "kib" => 1 << 10, "mib" => 1 << 20, "gib" => 1 << 30, "tib" => 1 << 40 }.freeze
+    BYTES = "pass 0 or more bytes, as 65536, \"64KiB\", \"64K\" or \"1GiB\""
+    UNITS = {
+      "" => 1, "b" => 1, "kib" => 1 << 10, "mib" => 1 << 20, "gib" => 1 << 30, "tib" => 1 << 40,
+      "k" => 1 << 10, "m" => 1 << 20, "g" => 1 << 30, "t" => 1 << 40
+    }.freeze
     SIZE = /\A\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*\z/
     # The most bytes that any parameter takes.
     MOST_BYTES = (2**63) - 1

@@ -27,8 +27,8 @@ module Procwright
   #     called next ({Child#wait}, {Child#communicate}, {Child#result}, the end of the block) raises
   #     {TimeoutExpired}, each time. So too `idle_timeout`, `cancel`, and `limit` with
   #     `beyond: :fail`
-  #   @param on_timeout [Symbol] `:return`: these raise nothing for a timeout, and the `reason` of
-  #     {Child#result} says so
+  #   @param on_timeout [Symbol] `:return`: these raise nothing for `timeout` and `idle_timeout`, and the
+  #     `reason` of {Child#result} says so; `limit` and `cancel` raise all the same
   #   @param until [Symbol] `:exit`: the streams end with the program, whoever else holds them
   #   @param stdin [Symbol, ...] also `:pipe`, for {Child#stdin}
   #   @param stdout [Symbol, ...] `:pipe` (the default) for {Child#stdout}; so too `stderr`
@@ -154,8 +154,9 @@ module Procwright
       [@stdout, @stderr].zip(data).map { |stream, bytes| bytes && stream.encodings.decode(bytes) }
     end
 
-    # Reads what is left of both outputs, waits, and gives a {Result} as `run` does. Its
-    # `stdout` and `stderr` are what was unread before; its figures count everything.
+    # Closes stdin as {#communicate} does, reads what is left of both outputs, waits, and gives a
+    # {Result} as `run` does. Its `stdout` and `stderr` are what was unread before; its figures
+    # count everything.
     # @param timeout [Numeric, nil] seconds
     # @return [Result]
     # @raise [WaitTimeout, Stalled] as {#communicate}

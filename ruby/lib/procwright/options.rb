@@ -187,7 +187,14 @@ module Procwright
       return "#{other} has it" if has.key?(name)
 
       near = DidYouMean::SpellChecker.new(dictionary: known.keys).correct(name).first if defined?(DidYouMean::SpellChecker)
-      near ? "did you mean #{near}?" : "it has #{known.keys.join(', ')}"
+      near ? "did you mean #{near}?" : "it has #{by_likeness(name, known.keys).join(', ')}"
+    end
+
+    # The nearest name first.
+    def by_likeness(name, names)
+      return names unless defined?(DidYouMean::JaroWinkler)
+
+      names.sort_by.with_index { |other, place| [-DidYouMean::JaroWinkler.distance(name.to_s, other.to_s), place] }
     end
 
     # Two openings of one file: the second cuts off what the first has written.

@@ -34,7 +34,8 @@ module Procwright
   #     kept in memory, then on disk. `true`, an {Overflow} that says how much, or these by stage,
   #     from 0: `{ 0 => true }`. What is buffered passes through this process, by two threads for
   #     each buffer
-  #   @param on_timeout [Symbol] `:raise`, or `:return` the result
+  #   @param on_timeout [Symbol] `:raise`, or `:return` the result of one that came to its
+  #     `timeout` or `idle_timeout`; other stops raise all the same
   #   @param cancel [Cancel] as of {run}; so too `on_event`, `encoding`, `binmode`
   #   @param options options of {run} for each stage: `chdir:`, `env:`, `rlimits:`, `until:`, ...
   # @return [PipelineResult]

@@ -80,7 +80,8 @@ module Procwright
   #     streams are shown while they come: true on our own stdout and stderr; a path, an IO, a
   #     descriptor or what has `write` for both; of one stream alone `{ stderr: true }`, with any of
   #     these for each
-  #   @param on_timeout [Symbol] `:raise`, or `:return` the result
+  #   @param on_timeout [Symbol] `:raise`, or `:return` the result of a run that came to its
+  #     `timeout` or `idle_timeout`. {OutputLimitExceeded} and {Cancelled} are raised all the same
   #   @param cancel [Cancel] ends the run from another thread; one that is cancelled already
   #     starts nothing
   #   @param on_event [#call] gets an {Event} when there is something to tell; without it that

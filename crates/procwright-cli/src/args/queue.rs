@@ -92,7 +92,7 @@ pub(crate) struct RecvArgs {
 
     /// Make it so that a sender's messages take this at most
     ///
-    /// Half of it is room for messages that wait, and the longest message.
+    /// At least 4KiB. Half of it is room for messages that wait, and the longest message.
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = units::size)]
     pub(crate) limit: u64,
 

@@ -19,7 +19,7 @@ use crate::units;
 const AFTER: &str = "\
 Exit code: the program's own, 128+N if signal N ended it (SIGINT ends us too),
 124 stopped by a limit, 125 wrong usage or trouble of our own, 126 not
-executable, 127 not found. Durations: 300ms 5s 2m 1h, a number is seconds, inf.
+executable, 127 not found. Durations: 300ms 5s 1h30m, a number is seconds, inf.
 Sizes: 64KiB 8MiB 1GiB, a number is bytes. More: procwright man run, which has
 --block-signal --ignore-signal --default-signal --cpu-affinity --sched-policy
 --ionice --oom-score-adj --cgroup --chroot --no-new-privs --new-keyring";

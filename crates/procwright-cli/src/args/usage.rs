@@ -73,6 +73,27 @@ fn explanation(error: &clap::Error, subcommand: &str) -> String {
              hint: add --journal FILE, which --joblog, --resume and --sync go with"
                 .to_owned()
         }
+        ErrorKind::MissingRequiredArgument => {
+            let with = context(ContextKind::InvalidArg);
+            match goes_with(with) {
+                Some((who, what)) => {
+                    format!("{who} for {what}, which takes {with}\n  hint: add {with}")
+                }
+                None => shortened(&error.to_string(), true),
+            }
+        }
+        ErrorKind::TooManyValues => {
+            let name = context(ContextKind::InvalidArg);
+            let value = context(ContextKind::InvalidValue);
+            let hint = match name {
+                "--shell" => format!(
+                    "it is for /bin/sh; another shell is a program like any other: \
+                     procwright run {value} -c 'LINE'"
+                ),
+                _ => format!("leave it out: {name} alone is enough"),
+            };
+            format!("{name} takes no value, and here is {value:?}\n  hint: {hint}")
+        }
         ErrorKind::UnknownArgument => {
             let name = context(ContextKind::InvalidArg);
             match habits::instead(subcommand, name) {
@@ -92,6 +113,21 @@ fn explanation(error: &clap::Error, subcommand: &str) -> String {
         }
         _ => shortened(&error.to_string(), true),
     }
+}
+
+/// Options that make no sense without another, and what they are for.
+fn goes_with(required: &str) -> Option<(&'static str, &'static str)> {
+    Some(match required {
+        "--resume" => (
+            "--rerun-failed and --rerun-unknown are",
+            "a map that is taken up again",
+        ),
+        "--log <FILE>" => ("--log-times, --log-size and --log-strict are", "a log"),
+        "--log-size <SIZE>" => ("--log-keep is", "logs of a size"),
+        "--retry <N>" => ("--backoff is", "further attempts"),
+        "--progress" => ("--expect is", "a line of progress"),
+        _ => return None,
+    })
 }
 
 /// Returns whether `near`, which clap offers, may be what a person meant by `name`. Clap offers

@@ -128,7 +128,8 @@ fn json(tally: &Tally, duration: Duration) -> Value {
         json!({
             "index": failed.index,
             "argv": failed.argv.iter().map(procwright::text_to_json).collect::<Vec<_>>(),
-            "outcome": failed.words,
+            "outcome": failed.outcome,
+            "summary": failed.summary,
         })
     });
     json!({

@@ -48,7 +48,9 @@ pub(super) struct Tally {
 pub(super) struct Failed {
     pub(super) index: u64,
     pub(super) argv: Vec<std::ffi::OsString>,
-    pub(super) words: String,
+    /// What became of it, in words, and these behind the command.
+    pub(super) outcome: String,
+    pub(super) summary: String,
 }
 
 /// Takes the results of a map until its end, and shows captured outputs.
@@ -93,21 +95,22 @@ impl Tally {
         if success {
             return;
         }
-        let words = ended.summary();
+        let summary = ended.summary();
         if was_stopped_by_us(ended, &showing.screen) {
             self.stopped += 1;
         } else {
             match &ended.outcome {
                 // With what to do about it.
                 Outcome::NotStarted(error) => message::post(error),
-                _ => message::post(&words),
+                _ => message::post(&summary),
             }
         }
         if self.failures.len() < MOST_NAMED {
             self.failures.push(Failed {
                 index: ended.index,
                 argv: ended.spec.argv.clone(),
-                words,
+                outcome: outcome_of(ended),
+                summary,
             });
         }
     }
@@ -134,11 +137,6 @@ fn listed(ended: &Ended) -> Value {
     let duration = report
         .map(|report| report.duration)
         .or(before.map(|end| end.duration));
-    let outcome = match (report, past) {
-        (Some(report), _) => report.outcome(),
-        (None, Some(past)) => past.to_string(),
-        (None, None) => ended.summary(),
-    };
     let argv = ended.spec.argv.iter().map(procwright::text_to_json);
     json!({
         "index": ended.index,
@@ -147,9 +145,18 @@ fn listed(ended: &Ended) -> Value {
         "before": past.is_some(),
         "status": report.map(|report| report.status.to_json()),
         "reason": report.map(|report| report.reason.name()),
-        "outcome": outcome,
+        "outcome": outcome_of(ended),
         "duration_s": duration.map(|duration| duration.as_secs_f64()),
     })
+}
+
+/// What became of a command, in words, without the command itself where it was run.
+fn outcome_of(ended: &Ended) -> String {
+    match &ended.outcome {
+        Outcome::Ran(collected) => collected.report.outcome(),
+        Outcome::Before(past) | Outcome::Unknown(past) => past.to_string(),
+        _ => ended.summary(),
+    }
 }
 
 fn show_lines(collected: &Collected<Vec<u8>>, mut tap: LiveTap) -> io::Result<()> {

@@ -260,10 +260,19 @@ fn place(text: &[u8], syntax: Syntax<'_>) -> Result<Option<Place>, String> {
     };
     let (text, inner) = (&text[..end + 2], &inner[..end]);
     let shown = String::from_utf8_lossy(text);
-    let refused = REFUSED.iter().find(|(name, _)| inner == *name);
+    // As of one list, {2..}.
+    let of_one = inner.iter().take_while(|byte| byte.is_ascii_digit());
+    let of_one = &inner[of_one.count()..];
+    let refused = REFUSED.iter().find(|(name, _)| of_one == *name);
     if let Some((_, meaning)) = refused {
         return Err(format!(
             "{shown} is not there: to parallel it is {meaning}\n  {LEFT_ALONE}"
+        ));
+    }
+    if is_from_the_end(inner) {
+        return Err(format!(
+            "{shown} is not there: to parallel it is of the list of that number from the end\n  \
+             hint: count the lists from 1 on, such as {{2}}\n  {LEFT_ALONE}"
         ));
     }
     let digits = inner
@@ -296,11 +305,27 @@ fn place(text: &[u8], syntax: Syntax<'_>) -> Result<Option<Place>, String> {
     }))
 }
 
+/// True of what is between the braces of GNU parallel's `{-1}`, `{-2/.}` and their like.
+fn is_from_the_end(inner: &[u8]) -> bool {
+    let Some(inner) = inner.strip_prefix(b"-") else {
+        return false;
+    };
+    let digits = inner.iter().take_while(|byte| byte.is_ascii_digit());
+    let (digits, name) = inner.split_at(digits.count());
+    let is_part = PARTS.iter().any(|(part, _)| name == *part);
+    let is_refused = REFUSED.iter().any(|(part, _)| name == *part);
+    !digits.is_empty() && (is_part || is_refused)
+}
+
 /// GNU parallel's `{=perl=}` or `{2=perl=}` that `text` begins with, if it does. The Perl may
 /// have braces.
 fn perl(text: &[u8]) -> Option<&[u8]> {
-    let digits = text[1..].iter().take_while(|byte| byte.is_ascii_digit());
-    let begin = 1 + digits.count();
+    // A list from the end has a sign.
+    let sign = usize::from(text[1..].starts_with(b"-"));
+    let digits = text[1 + sign..]
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit());
+    let begin = 1 + sign + digits.count();
     let rest = text[begin..].strip_prefix(b"=")?;
     let end = rest.windows(2).position(|pair| pair == b"=}")?;
     Some(&text[..begin + 1 + end + 2])
@@ -402,6 +427,10 @@ mod tests {
             filled(&["e", "{}", "{0}{2,3}{2x}"]),
             ["e", "a/b.c", "x y", "{0}{2,3}{2x}"]
         );
+        assert_eq!(
+            filled(&["e", "{}", "{-}{-x}{-1x}{--1}"]),
+            ["e", "a/b.c", "x y", "{-}{-x}{-1x}{--1}"]
+        );
     }
 
     #[test]
@@ -417,6 +446,15 @@ mod tests {
             "{2=s/a/b/=}",
             "{##}",
             "{+/}",
+            "{2..}",
+            "{1+/}",
+            "{-1}",
+            "{-2/}",
+            "{-1/.}",
+            "{-12//}",
+            "{-1..}",
+            "x{-1}y",
+            "{-1=s/a/b/=}",
         ] {
             let refused = of_two(&["e", word], None).unwrap_err();
             assert!(refused.contains("-I TEXT"), "{word}: {refused}");

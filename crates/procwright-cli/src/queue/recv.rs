@@ -15,16 +15,12 @@ use crate::args::{FormatArg, RecvArgs};
 use crate::exit::Termination;
 use crate::{message, poll, stdout};
 
-/// First size of a lane, if its limit allows that much.
-const FIRST: usize = 16 << 10;
-
 /// Messages of a sender that are written at once, at most.
 const MOST_AT_ONCE: u64 = 256;
 
 pub(super) fn recv(args: &RecvArgs) -> Result<Termination, Termination> {
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
     let options = Options::new().lanes(args.lanes).limit(limit);
-    let options = options.first(limit.min(FIRST));
     let receiver = options.open(&args.name).map_err(|error| match error {
         Error::NameTaken { .. } => Termination::trouble(format_args!(
             "{error}\n  hint: one process receives, and hands on to many: procwright queue recv \

@@ -1,9 +1,12 @@
 //! `--explain-after` and `--explain-to`: why the program does not end.
 
 use std::path::Path;
+use std::time::Duration;
 
-use procwright::{Event, Reason, Report};
+use procwright::time::Timeout;
+use procwright::{Event, Reason, Report, Spec};
 use procwright_os::sync::Mutex;
+use procwright_os::time::Seconds;
 
 use crate::args::RunArgs;
 use crate::exit::Termination;
@@ -14,19 +17,47 @@ use crate::report_file::ReportFile;
 #[derive(Debug)]
 pub(super) struct Explanations {
     file: Option<Mutex<ReportFile>>,
+    timeout: Timeout,
+    idle_timeout: Timeout,
 }
+
+/// What a limit has to be for a look before it.
+const LEAST: Duration = Duration::from_secs(1);
 
 impl Explanations {
     /// Opens and empties the file, if there is one.
     ///
     /// # Errors
     /// It cannot be opened.
-    pub(super) fn open(args: &RunArgs) -> Result<Explanations, Termination> {
+    pub(super) fn open(args: &RunArgs, spec: &Spec) -> Result<Explanations, Termination> {
         let open = |path: &std::path::PathBuf| ReportFile::open_emptied(path);
         let file = args.explain_to.as_ref().map(open).transpose()?;
         Ok(Explanations {
             file: file.map(Mutex::new),
+            timeout: spec.timeout,
+            idle_timeout: spec.idle_timeout,
         })
+    }
+
+    /// Why nothing is known of what the processes waited for when a limit came.
+    fn why_not(&self, reason: Reason) -> String {
+        let limit = match reason {
+            Reason::IdleTimeout => self.idle_timeout,
+            _ => self.timeout,
+        };
+        match limit.duration() {
+            Some(limit) if limit < LEAST => format!(
+                "What they waited for was not looked at: that takes a limit of a second or more, \
+                 and this one was {}.",
+                Seconds(limit)
+            ),
+            _ => String::from(
+                "What they waited for is not known: the looks at it, which begin shortly before \
+                 the limit, were not over when it came (the machine is busy, or has very many \
+                 processes), or could not be made.\n  hint: a longer limit and --explain-after \
+                 leave more time, and procwright doctor says what it cannot look at",
+            ),
+        }
     }
 
     /// Tells of an examination that was asked for, which has found something out or not.
@@ -51,10 +82,7 @@ impl Explanations {
         }
         let details = match &report.diagnosis {
             Some(diagnosis) => diagnosis.text(false),
-            None => String::from(
-                "What they waited for could not be looked at in time: that takes a limit of a \
-                 second or more.\n",
-            ),
+            None => format!("{}\n", self.why_not(report.reason)),
         };
         let text = format!("{}\n\n{details}\n", report.explain_to(&[], "--until exit"));
         let _ = add(file, &text);

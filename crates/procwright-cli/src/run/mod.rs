@@ -51,7 +51,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Termination, Termination> {
     // The file is opened before the program starts: a program whose report cannot be
     // written is not run.
     let report_file = ReportFile::asked(&args.report)?;
-    let explanations = Arc::new(Explanations::open(args)?);
+    let explanations = Arc::new(Explanations::open(args, &spec)?);
     // The terminal is made raw before signals are blocked: in the background this
     // process has to stop by one.
     let outer = spec.pty.map(|_| OuterTerminal::enter(&spec)).transpose();

@@ -16,6 +16,7 @@ use super::stdio::{JoinEnds, pipe_error};
 use super::streams::{Beside, StreamListener, StreamQueues, Streams};
 use super::supervision::Supervision;
 use super::unstarted::Unstarted;
+use crate::quote::quote;
 use crate::spec::{Purpose, Spec, Stdin};
 use crate::spool::{Overflow, elastic};
 use crate::std_stream::{PerStream, StdStream};
@@ -234,6 +235,12 @@ impl Child {
     /// The program and its arguments.
     pub fn argv(&self) -> &[OsString] {
         &self.argv
+    }
+
+    /// The program and its arguments in a line, as errors have it: quoted for a shell, and 400
+    /// characters at most.
+    pub fn command_line(&self) -> String {
+        quote(&self.argv)
     }
 
     /// Its number, which stays its own until it has been waited for.

@@ -123,8 +123,7 @@ fn spawn(ruby: &Ruby, holder: RObject, hash: RHash) -> Result<(), Error> {
         let refused = |error| start_refused(&spec.argv, Step::Dup, OWN_OUTPUT, error);
         let spawned = spawned.map_err(refused)?;
         let mut child = spawned.map_err(|error| spawn_error(&error))?;
-        let words = child.argv().iter().map(|word| word.to_string_lossy());
-        let command = words.collect::<Vec<_>>().join(" ");
+        let command = child.command_line();
         let child = Child {
             stdin: Mutex::new(child.stdin.take()),
             outputs: [

@@ -15,17 +15,18 @@ module Procwright
       include Waitable
       extend Lending
 
-      # The bytes that a lane takes at first, the most that it takes (half of which is room for
-      # messages that wait, and for one message), and how large a block it keeps when that is
-      # empty.
-      FIRST = 16 * 1024
+      # The most bytes that a lane takes (half of which is room for messages that wait, and for
+      # one message), and how large a block it keeps when that is empty.
       LIMIT = 64 * 1024 * 1024
       KEEP = 16 * 1024 * 1024
 
       # @param lanes [Integer] how many senders there may be at a time, 1 to 4,096
+      # @param first [Integer, String, nil] the bytes that a lane takes at first: 16 KiB, or the
+      #   limit where that is less
+      # @param limit [Integer, String] the bytes that it takes at most, 4 KiB or more
       # @raise [Unsupported] where there are no queues
       # @raise [InvalidValue] for a shape that no queue can have
-      def initialize(lanes: 64, first: FIRST, limit: LIMIT, keep: KEEP)
+      def initialize(lanes: 64, first: nil, limit: LIMIT, keep: KEEP)
         @native = Native::Receiver.make(*Receiver.shape(lanes, first, limit, keep))
       end
 
@@ -40,13 +41,13 @@ module Procwright
         #   first of which is no dot
         # @return [Receiver, Object] with a block what that gives
         # @raise [NameTaken] if the receiver of that queue lives
-        def open(name, lanes: 64, first: FIRST, limit: LIMIT, keep: KEEP, &block)
+        def open(name, lanes: 64, first: nil, limit: LIMIT, keep: KEEP, &block)
           lend(Native::Receiver.of_name(Arguments.queue_name(name), *shape(lanes, first, limit, keep)), &block)
         end
 
         # Receives from the process that has spawned this one with `channel: :to_child`. Once.
         # @raise [NoParent]
-        def of_parent(lanes: 64, first: FIRST, limit: LIMIT, keep: KEEP, &block)
+        def of_parent(lanes: 64, first: nil, limit: LIMIT, keep: KEEP, &block)
           lend(Native::Receiver.of_parent(*shape(lanes, first, limit, keep)), &block)
         end
 
@@ -61,8 +62,8 @@ module Procwright
         # The numbers of a new queue, of which the core says what is too large.
         # @private
         def shape(lanes, first, limit, keep)
-          [Arguments.number("lanes", lanes, 1..4096, "pass a number from 1 to 4096"), Arguments.bytes("first", first),
-           Arguments.bytes("limit", limit), Arguments.bytes("keep", keep)]
+          [Arguments.number("lanes", lanes, 1..4096, "pass a number from 1 to 4096"),
+           first && Arguments.bytes("first", first), Arguments.bytes("limit", limit), Arguments.bytes("keep", keep)]
         end
 
         # @private

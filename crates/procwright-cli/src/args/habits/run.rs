@@ -128,7 +128,7 @@ pub(super) fn of_any_program(name: &str) -> Option<&'static str> {
         // nice, chrt, taskset, ionice
         "-n" | "--nice" | "--niceness" | "--adjustment" | "--classdata" => {
             "put nice(1) in front: nice -n 10 procwright run …; of ionice it is \
-             --ionice best-effort:N, of ulimit see --rlimit"
+             --ionice best-effort:N, of ulimit put prlimit(1) in front"
         }
         "--batch" | "--idle" | "--other" | "--fifo" | "--rr" | "-r" | "-R" | "--reset-on-fork" => {
             "--sched-policy POLICY: batch, idle, other, fifo:N or rr:N"

@@ -55,11 +55,11 @@ pub(crate) struct Receiver {
 }
 
 /// The options of a new queue.
-fn options(lanes: i64, first: usize, limit: usize, keep: usize) -> Options {
+fn options(lanes: i64, first: Option<usize>, limit: usize, keep: usize) -> Options {
     // The core refuses 0, and with it any number that is no `u32`.
     let lanes = u32::try_from(lanes).unwrap_or(0);
-    let options = Options::new().lanes(lanes);
-    options.first(first).limit(limit).keep(keep)
+    let options = Options::new().lanes(lanes).limit(limit).keep(keep);
+    first.map_or(options, |first| options.first(first))
 }
 
 impl Receiver {
@@ -73,7 +73,12 @@ impl Receiver {
         }
     }
 
-    fn make(lanes: i64, first: usize, limit: usize, keep: usize) -> Result<Receiver, Error> {
+    fn make(
+        lanes: i64,
+        first: Option<usize>,
+        limit: usize,
+        keep: usize,
+    ) -> Result<Receiver, Error> {
         guarded(|| {
             let options = options(lanes, first, limit, keep);
             briefly(Side::Receiver, || options.create()).map(Receiver::of)
@@ -83,7 +88,7 @@ impl Receiver {
     fn of_name(
         name: String,
         lanes: i64,
-        first: usize,
+        first: Option<usize>,
         limit: usize,
         keep: usize,
     ) -> Result<Receiver, Error> {
@@ -93,7 +98,12 @@ impl Receiver {
         })
     }
 
-    fn of_parent(lanes: i64, first: usize, limit: usize, keep: usize) -> Result<Receiver, Error> {
+    fn of_parent(
+        lanes: i64,
+        first: Option<usize>,
+        limit: usize,
+        keep: usize,
+    ) -> Result<Receiver, Error> {
         guarded(|| {
             let options = options(lanes, first, limit, keep);
             briefly(Side::Receiver, || options.of_parent()).map(Receiver::of)
