@@ -202,7 +202,8 @@ class Child(Streams[Out, Err, In, Both]):
     async def result(self, timeout: Seconds | None = None) -> Result[Out, Err, None]:
         """Reads what is left of both outputs, waits, and gives a `Result` as `run` does.
 
-        As `procwright.Child.result`, which closes stdin; after a cancellation it may be called again.
+        As `procwright.Child.result`, which closes stdin; after a cancellation it may be called
+        again.
         """
         child = self._child
         if child._result is None:

@@ -853,7 +853,14 @@ def test_check_is_no_set_of_codes():
 
 
 def test_bytes_with_a_unit():
-    for text, number in [("64KiB", 65536), ("1K", 1024), ("2m", 2 << 20), ("1 mib", 1 << 20), ("1.5KiB", 1536), ("10", 10)]:
+    for text, number in [
+        ("64KiB", 65536),
+        ("1K", 1024),
+        ("2m", 2 << 20),
+        ("1 mib", 1 << 20),
+        ("1.5KiB", 1536),
+        ("10", 10),
+    ]:
         assert procwright.Limit(text).bytes == number
         assert procwright.Overflow(memory=text).memory == number
     assert procwright.run(["seq", "30000"], limit="1KiB").stdout_info.kept_bytes == 1024

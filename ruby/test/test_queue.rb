@@ -128,11 +128,12 @@ class TestQueue < Minitest::Test
     assert_includes error.message, "first is 1048576, and limit is 65536"
     error = assert_raises(Procwright::InvalidValue) { Q::Receiver.new(limit: 1024) }
     assert_includes error.message, "at least 4096"
-    small = keep(Q::Receiver.new(limit: "8KiB"))
-    only = keep(small.sender(overflow: :fail))
+    small = Q::Receiver.new(limit: "8KiB")
+    only = small.sender(overflow: :fail)
     sent = 0
     assert_raises(Q::Full) { loop { only.send("x" * 100) && sent += 100 } }
     assert_operator sent, :<, 8192
+    [only, small].each(&:close)
     receiver = receiver()
     sender = receiver.sender
     assert_raises(Procwright::InvalidValue) { sender << 1 }
