@@ -155,7 +155,7 @@ class TestBadValues < Minitest::Test
     ticket: STRING + bad(nil),
     socket: bad("x", 5, ODD, nil, true),
     lanes: COUNT + bad(4097), most: COUNT,
-    first: BYTES + bad(nil), keep: BYTES + bad(nil), "Procwright::Queue::Receiver:limit": BYTES + bad(nil), "Procwright::Queue::Receiver#sender:limit": BYTES,
+    first: BYTES, keep: BYTES + bad(nil), "Procwright::Queue::Receiver:limit": BYTES + bad(nil), "Procwright::Queue::Receiver#sender:limit": BYTES,
     name: [*STRING, *bad(nil), Row.new("a/b", 'name is "a/b", which is no name')],
     invitation: bad(5, nil, "x", ODD),
     message: STRING + bad(nil),

@@ -63,7 +63,7 @@ module Procwright
         # @private
         def shape(lanes, first, limit, keep)
           [Arguments.number("lanes", lanes, 1..4096, "pass a number from 1 to 4096"),
-           first && Arguments.bytes("first", first), Arguments.bytes("limit", limit), Arguments.bytes("keep", keep)]
+           first.nil? ? nil : Arguments.bytes("first", first), Arguments.bytes("limit", limit), Arguments.bytes("keep", keep)]
         end
 
         # @private
