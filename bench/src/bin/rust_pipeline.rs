@@ -18,7 +18,9 @@ fn main() {
     let started = Instant::now();
     for _ in 0..count.parse().expect("a number") {
         let commands = stages.iter().enumerate().map(|(place, words)| {
-            let command = Command::new(&words[0]).args(&words[1..]).stderr(Sink::Inherit);
+            let command = Command::new(&words[0])
+                .args(&words[1..])
+                .stderr(Sink::Inherit);
             match place + 1 == stages.len() {
                 true => command.stdout(Sink::Null),
                 false => command,
