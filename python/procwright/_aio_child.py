@@ -394,10 +394,11 @@ class Child(Streams[Out, Err, In, Both]):
             if await self._until_ended(Deadline(left_off.look_after_s)) is not None:
                 break
             left_off.look()
-        if self._child._has_told_stop:
-            await self._wait(None)
-        else:
-            await self.wait()
+        # As in Child: a program in its middle is not ended by what a callback has raised.
+        await self._wait(None)
+        self._child._raise_failure()
+        if not self._child._has_told_stop:
+            self._child._raise_if_stopped()
 
     if not TYPE_CHECKING:
 

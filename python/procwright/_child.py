@@ -559,12 +559,14 @@ class Child(Streams[Out, Err, In, Both]):
         left_off = LeftOff(self)
         while left_off.streams and self._core.wait(left_off.look_after_s) is None:
             left_off.look()
-        if self._has_told_stop:
-            # Who has caught that in the block has dealt with it: a second one would end the
-            # program that did.
-            self._wait(None)
-        else:
-            self.wait()
+        # What a callback has raised by now is raised behind this, and the program has its way
+        # until then: raised at once, it would end a program that is well in its middle.
+        self._wait(None)
+        self._raise_failure()
+        # Who has caught in the block what it was stopped for has dealt with it: a second
+        # exception would end the program that did.
+        if not self._has_told_stop:
+            self._raise_if_stopped()
 
     def _has_rest(self, stream: Any) -> bool:
         """Whether something of a stream is unread, or may come."""

@@ -11,8 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ._result import Result
-    from ._types import MaybeNone, Seconds
+    from ._types import Seconds
 
 
 class NoSuchProcess(ProcessLookupError):
@@ -46,7 +45,7 @@ class TimeoutExpired(subprocess.TimeoutExpired, TimeoutError):
     """
 
     #: The `Result` of a run, None of a wait.
-    result: Result[Any] | MaybeNone = None
+    result: Any = None
 
     if TYPE_CHECKING:
         # Those of subprocess are declared as bytes, and here they are text where that was asked

@@ -67,6 +67,7 @@ DEFAULTS = {
     "pty": False,
     "timeout": None,
     "idle_timeout": None,
+    "explain_after": None,
     "stop": None,
     "until": "eof",
     "limit": None,

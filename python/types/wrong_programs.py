@@ -76,7 +76,6 @@ def what_came_until_then() -> None:
         procwright.run(LS, timeout=5)
     except procwright.TimeoutExpired as error:
         error.stdout.splitlines()  # wrong
-        error.result.timed_out_when  # wrong
 
 
 def known_when_it_runs(text: bool) -> None:
