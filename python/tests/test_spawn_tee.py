@@ -12,7 +12,7 @@ import time
 import pytest
 from conftest import with_time
 
-from procwright import DEVNULL, INHERIT, InvalidValue, Overflow, SpawnError, run, spawn
+from procwright import DEVNULL, INHERIT, PIPE, InvalidValue, Overflow, SpawnError, run, spawn
 
 BOTH = "echo out; echo err >&2"
 
@@ -171,6 +171,20 @@ def ask(child, way):
         getattr(child, way)()
     while True:
         child.poll()
+
+
+def test_what_a_file_raises_does_not_end_the_program_of_a_block(caplog):
+    class Broken:
+        def write(self, data):
+            raise Boom("no room")
+
+    line = "trap 'exit 9' TERM; echo x; read end; sleep 0.2; exit 7"
+    child = spawn(line, shell=True, stdin=PIPE, tee=Broken())
+    while "has raised Boom" not in caplog.text:
+        time.sleep(0.001)
+    with pytest.raises(Boom), child:
+        pass
+    assert child.returncode == 7
 
 
 @pytest.mark.parametrize("way", ["wait", "communicate", "result", "poll", "block"])
