@@ -324,7 +324,8 @@ fn nobody_is_disturbed() {
         let log = dir.path().join("calls");
         let mut strace = Command::new("strace");
         strace.args([
-            "-f",
+            // A file for each thread: in one the calls of several are cut in two.
+            "-ff",
             "-e",
             "trace=open,openat,kill,tgkill,tkill,ptrace,pidfd_getfd,pidfd_send_signal",
         ]);
@@ -334,7 +335,10 @@ fn nobody_is_disturbed() {
             .arg(env!("CARGO_BIN_EXE_procwright"));
         let ran = strace.args(["doctor", &pid]).output().unwrap();
         assert!(ran.status.code().is_some_and(|code| code < 3), "{ran:?}");
-        let calls = std::fs::read_to_string(&log).unwrap();
+        let logs = std::fs::read_dir(dir.path()).unwrap();
+        let calls: String = logs
+            .map(|log| std::fs::read_to_string(log.unwrap().path()).unwrap())
+            .collect();
         let known = [
             "stat", "status", "syscall", "wchan", "fd", "fdinfo", "task", "mem", "maps", "io",
             "timers", "cmdline",

@@ -307,6 +307,12 @@ impl Judge<'_> {
                 self.who(leak.from),
                 self.who(leak.to),
             ),
+            // A lock of an open file (flock) is that of whoever has inherited it, and another
+            // open of the file waits for it.
+            (Pattern::FileLocks, _) if circle.len() == 1 => format!(
+                "{who_a} waits for a lock of a file that it holds itself, by a descriptor of an \
+                 earlier open."
+            ),
             (Pattern::FileLocks, _) => {
                 format!("{who_a} and {who_b} each wait for a lock of a file that the other holds.")
             }
@@ -335,6 +341,10 @@ impl Judge<'_> {
                 pattern.fix(),
                 self.who(edge.to),
                 words::fd(end)
+            ),
+            (Pattern::FileLocks, _) if circle.len() == 1 => String::from(
+                "Take the lock once: close the descriptor that has it before a program is started \
+                 that takes it again (9>&- in a shell), or have that program use it (flock 9).",
             ),
             _ => pattern.fix().to_owned(),
         }

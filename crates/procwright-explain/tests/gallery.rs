@@ -559,6 +559,24 @@ one.wait()
 ",
         )
     }]);
+    show(&[Scene {
+        all_seen: true,
+        says: "waits for a lock of a file that it holds itself",
+        ..hang(
+            "a lock that was inherited",
+            Verdict::Proven,
+            Pattern::FileLocks,
+            &["taker"],
+            r"
+held = tempfile.TemporaryFile()
+fcntl.flock(held, fcntl.LOCK_EX)
+path = f'/proc/{ME}/fd/{held.fileno()}'
+taker = Popen(['flock', path, 'true'], pass_fds=[held.fileno()])
+say(me=ME, taker=taker.pid)
+taker.wait()
+",
+        )
+    }]);
 }
 
 #[test]
