@@ -91,9 +91,8 @@ impl Pattern {
             }
             Pattern::OwnWriteEnd => {
                 "Close the write end in the process that reads, after it has given it to its \
-                 children, or where it was inherited, in who starts that process \
-                 (close-on-exec: O_CLOEXEC, close_fds=True): a reader sees the end only when \
-                 nobody has the other end open."
+                 children; or, if it was inherited, in the program that starts it (O_CLOEXEC, \
+                 close_fds=True). A reader sees the end only when nobody has the other end open."
             }
             Pattern::LeakedWriteEnd => {
                 "Open pipes close-on-exec (O_CLOEXEC; close_fds=True), and close the write \
