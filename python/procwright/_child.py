@@ -389,7 +389,7 @@ class Child(Streams[Out, Err, In, Both]):
 
         Raises `MatchTimeout`, a `WaitTimeout`, if the time comes first, and
         `EndedBeforeMatch` if the streams end, or the child fails, without a match:
-        both tell the last lines.
+        both tell the last lines. `InvalidValue` if a callback reads one of the streams.
         """
         from ._wait_for import wait_for
 
@@ -403,15 +403,19 @@ class Child(Streams[Out, Err, In, Both]):
             word("stream", stream, ("stdout", "stderr"), ", or None for both")
         names = ("stdout", "stderr") if stream is None else (stream,)
         called = self._called()
-        streams = [one for name in names if (one := getattr(self, name)) is not None]
-        searched = [one for one in streams if one not in called]
-        if searched:
-            return searched
+        piped = [name for name in names if getattr(self, name) is not None]
+        taken = [name for name in piped if getattr(self, name) in called]
+        free = [name for name in piped if name not in taken]
+        if taken:
+            # Half a search would wait for what the callback has had long since.
+            verb = "are read by their callbacks" if len(taken) > 1 else "is read by its callback"
+            besides = f'; stream="{free[0]}" searches that alone' if free else ""
+            raise InvalidValue(f"{' and '.join(taken)} of the child {verb}: look there{besides}")
+        if free:
+            return [getattr(self, name) for name in free]
         which = " and ".join(names)
         if self.merged is not None:
             raise InvalidValue(f"{which} of the child are merged: iterate over child.merged")
-        if streams:
-            raise InvalidValue(f"{which} of the child is read by its callback: look there")
         raise InvalidValue(f"{which} of the child cannot be read: spawn with PIPE")
 
     def send_signal(self, sig: int | str) -> None:

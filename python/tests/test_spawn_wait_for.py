@@ -174,9 +174,12 @@ def test_what_was_decoded_already_is_looked_at(child, options):
 def test_what_a_callback_reads_is_not_taken_from_it(child):
     lines = []
     with spawn([child, "cat"], stdin=PIPE, on_stdout_line=lines.append) as it:
-        with pytest.raises(InvalidValue, match="callback"):
+        with pytest.raises(InvalidValue, match=r"is read by its callback: look there$"):
             it.wait_for(b"x", LONG, stream="stdout")
+        # Of both: a search of the other alone would wait in vain.
+        with pytest.raises(InvalidValue, match='look there; stream="stderr" searches that alone'):
+            it.wait_for(b"x", LONG)
         with pytest.raises(MatchTimeout):
-            it.wait_for(b"x", 0)
+            it.wait_for(b"x", 0, stream="stderr")
         it.stdin.write(b"x\n")
     assert lines == [b"x\n"]
