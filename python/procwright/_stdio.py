@@ -32,6 +32,16 @@ _STDIN = (
 )
 _SINK = "pass CAPTURE, INHERIT, DEVNULL, a path, or a file or descriptor of the system's"
 
+#: Names of places where others have words: a file of that name is rarely meant.
+_WORDS = {
+    "capture": "CAPTURE",
+    "pipe": "PIPE",
+    "inherit": "INHERIT",
+    "null": "DEVNULL",
+    "devnull": "DEVNULL",
+    "merged": "stderr=STDOUT",
+}
+
 _TWO_PLACES = (
     "what is captured goes to a file as well with run(..., keep_full=path), and is shown with tee"
 )
@@ -152,6 +162,9 @@ def _sink(name: str, target: Any) -> tuple[str, object]:
         if target == INHERIT:
             return "inherit", None
         return _descriptor(name, target)
+    if isinstance(target, str) and target in _WORDS:
+        hint = f"pass {_WORDS[target]}, or pathlib.Path({target!r}) for a file of that name"
+        raise bad_value(name, target, hint)
     if isinstance(target, (str, bytes)) or hasattr(target, "__fspath__"):
         return "file", encoded(name, target)
     if isinstance(target, (list, tuple)):

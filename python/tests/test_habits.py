@@ -8,6 +8,7 @@ import inspect
 import logging
 import math
 import os
+import pathlib
 import pickle
 import re
 import signal
@@ -113,6 +114,17 @@ def test_a_file_that_two_outputs_name_is_refused(child, tmp_path):
     assert run([child, "exit", "0"], stdout=os.devnull, stderr=os.devnull).ok
     assert run("echo a; echo b >&2", shell=True, stdout=file, stderr=STDOUT).ok
     assert file.read_text() == "a\nb\n"
+
+
+def test_the_word_of_a_place_is_no_file(child, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for word in ("capture", "pipe", "inherit", "null", "devnull", "merged"):
+        for name in ("stdout", "stderr"):
+            for call in (run, spawn):
+                with pytest.raises(InvalidValue, match=f"^{name} is '{word}': pass .*, or pathlib"):
+                    call([child, "exit", "0"], **{name: word})
+        assert run([child, "exit", "0"], stdout=pathlib.Path(word)).ok
+    assert len(os.listdir(tmp_path)) == 6
 
 
 def test_names_of_subprocess_are_told_when_they_are_imported():

@@ -47,6 +47,23 @@ class TestHabits < Minitest::Test
     end
   end
 
+  def test_the_word_of_a_place_is_no_file
+    Dir.mktmpdir do |dir|
+      Procwright::Options::PLACES.each do |word, place|
+        %w[stdout stderr].product(%i[run spawn]).each do |name, call|
+          error = assert_raises(Procwright::InvalidValue) do
+            Procwright.public_send(call, "true", name.to_sym => word, chdir: dir)
+          end
+          assert_equal "#{name} is #{word.inspect}: pass #{place}, or Pathname(#{word.inspect}) for a file of that name",
+                       error.message
+        end
+        path = Pathname(File.join(dir, word))
+        assert_predicate Procwright.run("true", stdout: path), :success?
+      end
+      assert_equal Procwright::Options::PLACES.size, Dir.children(dir).size
+    end
+  end
+
   def test_every_habit_has_a_hint
     Procwright::Options::HABITS.each do |name, hint|
       %i[run spawn].each do |call|

@@ -112,6 +112,11 @@ module Procwright
     ENDED_BY = 'use stop: "KILL", or stop: Procwright::Stop.new("TERM", grace: 5)'
     TRACED = "set PROCWRIGHT_TRACE=1 in the environment before the program starts"
     NOT_SHOWN = "nothing is shown unless that is asked for: leave it out"
+    # Strings where symbols are meant, and what is passed in their place.
+    PLACES = {
+      "capture" => ":capture", "pipe" => ":pipe", "inherit" => ":inherit", "null" => ":null",
+      "merged" => "stderr: :merged"
+    }.freeze
     # Keywords of other libraries.
     HABITS = {
       background: "spawn returns at once", daemon: OWN_SESSION, detached: OWN_SESSION,
@@ -523,7 +528,10 @@ module Procwright
 
         Arguments.refuse("stdout", target, "stderr can be merged into stdout, not the other way")
       when Integer then [:fd, Arguments.descriptor(name, target)]
-      when String then [:file, target]
+      when String
+        place = PLACES[target] or return [:file, target]
+
+        Arguments.refuse(name, target, "pass #{place}, or Pathname(#{target.inspect}) for a file of that name")
       when Array then file_sink(name, target)
       else
         number = Arguments.descriptor_of(name, target)
