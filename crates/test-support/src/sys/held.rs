@@ -135,21 +135,26 @@ pub(super) fn install(numbers: &[i64]) -> Option<OwnedFd> {
     }
 }
 
+/// The next call that the kernel asks about; none when no process is left that could make one.
+pub(super) fn received(listener: &OwnedFd) -> Option<libc::seccomp_notif> {
+    loop {
+        let mut call: libc::seccomp_notif = unsafe { std::mem::zeroed() };
+        let fd = listener.as_raw_fd();
+        if unsafe { libc::ioctl(fd, libc::SECCOMP_IOCTL_NOTIF_RECV as _, &mut call) } >= 0 {
+            return Some(call);
+        }
+        match std::io::Error::last_os_error().raw_os_error() {
+            // The calling thread is gone.
+            Some(libc::EINTR | libc::ENOENT) => {}
+            _ => return None,
+        }
+    }
+}
+
 /// The next call that may go on; none when no process is left that could make one.
 fn next(listener: &OwnedFd, shared: &(Mutex<HeldCalls>, Condvar)) -> Option<u64> {
     loop {
-        let call = unsafe {
-            let mut call: libc::seccomp_notif = std::mem::zeroed();
-            let fd = listener.as_raw_fd();
-            if libc::ioctl(fd, libc::SECCOMP_IOCTL_NOTIF_RECV as _, &mut call) < 0 {
-                match std::io::Error::last_os_error().raw_os_error() {
-                    // The calling thread is gone.
-                    Some(libc::EINTR | libc::ENOENT) => continue,
-                    _ => return None,
-                }
-            }
-            call
-        };
+        let call = received(listener)?;
         let number = i64::from(call.data.nr);
         let mut state = shared.0.lock().expect("no panic");
         if !state.numbers.contains(&number) {
@@ -173,12 +178,27 @@ fn next(listener: &OwnedFd, shared: &(Mutex<HeldCalls>, Condvar)) -> Option<u64>
     }
 }
 
+/// Has a call go on.
 pub(super) fn go_on(listener: &OwnedFd, id: u64) {
+    answer(
+        listener,
+        id,
+        0,
+        libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
+    );
+}
+
+/// Has a call fail.
+pub(super) fn refuse(listener: &OwnedFd, id: u64, errno: i32) {
+    answer(listener, id, -errno, 0);
+}
+
+fn answer(listener: &OwnedFd, id: u64, error: i32, flags: u32) {
     let answer = libc::seccomp_notif_resp {
         id,
         val: 0,
-        error: 0,
-        flags: libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
+        error,
+        flags,
     };
     // The answer fails if the calling thread is gone.
     unsafe {

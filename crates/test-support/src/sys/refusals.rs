@@ -2,11 +2,11 @@
 //!
 //! As with [`held`](super::held) the kernel asks a supervisor about each call.
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, mpsc};
 
-use super::held::{go_on, install};
+use super::held::{go_on, install, received, refuse};
 
 #[derive(Default)]
 struct Refused {
@@ -64,19 +64,7 @@ impl Refusals {
 
 fn supervise(listener: &OwnedFd, shared: &Mutex<Refused>) {
     let own = std::fs::read_link("/proc/self/exe").expect("our own program");
-    loop {
-        let call = unsafe {
-            let mut call: libc::seccomp_notif = std::mem::zeroed();
-            let fd = listener.as_raw_fd();
-            if libc::ioctl(fd, libc::SECCOMP_IOCTL_NOTIF_RECV as _, &mut call) < 0 {
-                match std::io::Error::last_os_error().raw_os_error() {
-                    // The calling thread is gone.
-                    Some(libc::EINTR | libc::ENOENT) => continue,
-                    _ => return,
-                }
-            }
-            call
-        };
+    while let Some(call) = received(listener) {
         match verdict(&call, &own, &mut shared.lock().expect("no panic")) {
             None => go_on(listener, call.id),
             Some(errno) => refuse(listener, call.id, errno),
@@ -99,18 +87,4 @@ fn verdict(call: &libc::seccomp_notif, own: &PathBuf, refused: &mut Refused) -> 
     refused.before = None;
     refused.call = Some(call.data.nr.into());
     Some(refused.errno)
-}
-
-fn refuse(listener: &OwnedFd, id: u64, errno: i32) {
-    let answer = libc::seccomp_notif_resp {
-        id,
-        val: 0,
-        error: -errno,
-        flags: 0,
-    };
-    // The answer fails if the calling thread is gone.
-    unsafe {
-        let fd = listener.as_raw_fd();
-        libc::ioctl(fd, libc::SECCOMP_IOCTL_NOTIF_SEND as _, &answer)
-    };
 }
