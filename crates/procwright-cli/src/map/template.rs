@@ -260,10 +260,8 @@ fn place(text: &[u8], syntax: Syntax<'_>) -> Result<Option<Place>, String> {
     };
     let (text, inner) = (&text[..end + 2], &inner[..end]);
     let shown = String::from_utf8_lossy(text);
-    // As of one list, {2..}.
-    let of_one = inner.iter().take_while(|byte| byte.is_ascii_digit());
-    let of_one = &inner[of_one.count()..];
-    let refused = REFUSED.iter().find(|(name, _)| of_one == *name);
+    let (digits, name) = digits_and_rest(inner);
+    let refused = REFUSED.iter().find(|(refused, _)| name == *refused);
     if let Some((_, meaning)) = refused {
         return Err(format!(
             "{shown} is not there: to parallel it is {meaning}\n  {LEFT_ALONE}"
@@ -275,11 +273,6 @@ fn place(text: &[u8], syntax: Syntax<'_>) -> Result<Option<Place>, String> {
              hint: count the lists from 1 on, such as {{2}}\n  {LEFT_ALONE}"
         ));
     }
-    let digits = inner
-        .iter()
-        .take_while(|byte| byte.is_ascii_digit())
-        .count();
-    let (digits, name) = inner.split_at(digits);
     let Some((_, part)) = PARTS.iter().find(|(part, _)| name == *part) else {
         return Ok(None);
     };
@@ -310,8 +303,7 @@ fn is_from_the_end(inner: &[u8]) -> bool {
     let Some(inner) = inner.strip_prefix(b"-") else {
         return false;
     };
-    let digits = inner.iter().take_while(|byte| byte.is_ascii_digit());
-    let (digits, name) = inner.split_at(digits.count());
+    let (digits, name) = digits_and_rest(inner);
     let is_part = PARTS.iter().any(|(part, _)| name == *part);
     let is_refused = REFUSED.iter().any(|(part, _)| name == *part);
     !digits.is_empty() && (is_part || is_refused)
@@ -320,15 +312,18 @@ fn is_from_the_end(inner: &[u8]) -> bool {
 /// GNU parallel's `{=perl=}` or `{2=perl=}` that `text` begins with, if it does. The Perl may
 /// have braces.
 fn perl(text: &[u8]) -> Option<&[u8]> {
+    let inner = &text[1..];
     // A list from the end has a sign.
-    let sign = usize::from(text[1..].starts_with(b"-"));
-    let digits = text[1 + sign..]
-        .iter()
-        .take_while(|byte| byte.is_ascii_digit());
-    let begin = 1 + sign + digits.count();
-    let rest = text[begin..].strip_prefix(b"=")?;
+    let (_, rest) = digits_and_rest(inner.strip_prefix(b"-").unwrap_or(inner));
+    let rest = rest.strip_prefix(b"=")?;
     let end = rest.windows(2).position(|pair| pair == b"=}")?;
-    Some(&text[..begin + 1 + end + 2])
+    Some(&text[..text.len() - rest.len() + end + 2])
+}
+
+/// The number of a list in front of a placeholder's name, and the name.
+fn digits_and_rest(inner: &[u8]) -> (&[u8], &[u8]) {
+    let digits = inner.iter().take_while(|byte| byte.is_ascii_digit());
+    inner.split_at(digits.count())
 }
 
 /// What to do where braces are not meant for this command.
