@@ -1,6 +1,6 @@
 //! A pipeline's report as JSON, which `docs/reference/result.md` describes.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::report::{PipelineOutput, PipelineReport};
 use crate::buffer::Figures;
@@ -39,18 +39,12 @@ impl PipelineReport {
 
 /// The figures of a buffer whose pipeline is over.
 fn figures(figures: &Figures) -> Value {
-    json!({
-        "bytes_in": figures.bytes_in,
-        "bytes_out": figures.bytes_out,
-        "lag_bytes": figures.lag_bytes,
-        "peak_bytes": figures.peak_bytes,
-        "memory_peak_bytes": figures.memory_peak_bytes,
-        "disk_peak_bytes": figures.disk_peak_bytes,
-        "spilled_bytes": figures.spilled_bytes,
-        "dropped_bytes": figures.dropped_bytes,
-        "lost_bytes": figures.lost_bytes,
-        "blocked_s": figures.refused.as_secs_f64(),
-    })
+    let counts = figures.counts_at_the_end().into_iter();
+    let mut object: Map<_, _> = counts
+        .map(|(name, bytes)| (name.into(), bytes.into()))
+        .collect();
+    object.insert("blocked_s".into(), figures.refused.as_secs_f64().into());
+    Value::Object(object)
 }
 
 impl PipelineOutput {

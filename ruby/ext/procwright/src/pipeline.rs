@@ -120,18 +120,7 @@ impl Whole {
 /// What a buffer has done, under the names that it has as JSON.
 fn figures(ruby: &Ruby, found: &Figures) -> Result<RHash, Error> {
     let hash = ruby.hash_new();
-    let counts = [
-        ("bytes_in", found.bytes_in),
-        ("bytes_out", found.bytes_out),
-        ("lag_bytes", found.lag_bytes),
-        ("peak_bytes", found.peak_bytes),
-        ("memory_peak_bytes", found.memory_peak_bytes),
-        ("disk_peak_bytes", found.disk_peak_bytes),
-        ("spilled_bytes", found.spilled_bytes),
-        ("dropped_bytes", found.dropped_bytes),
-        ("lost_bytes", found.lost_bytes),
-    ];
-    for (name, bytes) in counts {
+    for (name, bytes) in found.counts_at_the_end() {
         hash.aset(ruby.to_symbol(name), bytes)?;
     }
     hash.aset(ruby.to_symbol("blocked_s"), found.refused.as_secs_f64())?;

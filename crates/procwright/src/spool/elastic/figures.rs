@@ -36,3 +36,20 @@ pub struct Figures {
     /// The time for which the producer was refused.
     pub refused: Duration,
 }
+
+impl Figures {
+    /// What is counted in bytes once the queue is over, by the names that reports have for it.
+    pub fn counts_at_the_end(&self) -> [(&'static str, u64); 9] {
+        [
+            ("bytes_in", self.bytes_in),
+            ("bytes_out", self.bytes_out),
+            ("lag_bytes", self.lag_bytes),
+            ("peak_bytes", self.peak_bytes),
+            ("memory_peak_bytes", self.memory_peak_bytes),
+            ("disk_peak_bytes", self.disk_peak_bytes),
+            ("spilled_bytes", self.spilled_bytes),
+            ("dropped_bytes", self.dropped_bytes),
+            ("lost_bytes", self.lost_bytes),
+        ]
+    }
+}
