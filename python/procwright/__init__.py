@@ -22,6 +22,7 @@
 #   _aio_run, _aio_pipeline              run and spawn of event loops; joined programs
 #   _aio_child                           a child on an event loop
 #   _aio_child_streams                   its streams, for type checkers alone
+#   _aio_queue, _aio_liveness            queues on event loops; whether a peer lives
 #   _aio_text                            text streams of event loops; both outputs as one
 #   _aio_stream, _aio_wait               binary streams of event loops; waiting for many there
 #   _aio_map, _aio_whole                 many commands; a whole call of the core's on a thread

@@ -8,6 +8,8 @@ from anyio.lowlevel import checkpoint
 
 from . import _core
 from ._aio_errors import OF_ANYIO
+from ._aio_liveness import LivenessMonitor
+from ._aio_queue import Receiver, Sender
 from ._aio_sleep import ThreadCall, first, in_thread
 from ._aio_stream import Reader, Writer
 from ._aio_text import Merged, TextReader, TextWriter
@@ -52,6 +54,9 @@ class Child(Streams[Out, Err, In, Both]):
     def __init__(self, child: _child.Child[Any, Any, Any, Any]) -> None:
         self._child = child
         core = self._core = child._core
+        #: The ends of its queue, once they were asked for.
+        self._receiver: Receiver | None = None
+        self._sender: Sender | None = None
         #: The wait for the receiver that the child makes, while there is one.
         self._sending: ThreadCall | None = None
         #: The process, for all that is not the child's alone.
@@ -303,13 +308,15 @@ class Child(Streams[Out, Err, In, Both]):
         survivors = await in_thread("procwright-stop", lambda: self._core.stop(policy))
         return [Survivor(*survivor) for survivor in survivors]
 
-    async def receiver(self) -> _core.Receiver:
+    async def receiver(self) -> Receiver:
         """The queue to which it sends, if it was spawned with `channel="from_child"`. Always the
         same; `async for` iterates over it."""
         await checkpoint()
-        return self._child.receiver()
+        if self._receiver is None:
+            self._receiver = Receiver(self._child.receiver())
+        return self._receiver
 
-    async def sender(self, timeout: Seconds | None = None) -> _core.Sender:
+    async def sender(self, timeout: Seconds | None = None) -> Sender:
         """Sends to it, if it was spawned with `channel="to_child"`. Always the same.
 
         Waits until the child has made its `queue.Receiver.of_parent()`, on a thread. Raises as
@@ -335,11 +342,13 @@ class Child(Streams[Out, Err, In, Both]):
                 self._sending = None
                 child._sender = sending.value()
                 child._leave()
-        return child._sender
+        if self._sender is None:
+            self._sender = Sender(child._sender)
+        return self._sender
 
-    def monitor(self) -> _core.LivenessMonitor:
+    def monitor(self) -> LivenessMonitor:
         """A monitor of its process: whether it is alive, for one load from memory."""
-        return self._child.monitor()
+        return LivenessMonitor(self._child.monitor())
 
     def readiness_fd(self) -> int:
         """A descriptor that is readable once it has ended. It stays this object's."""

@@ -59,12 +59,16 @@ def _process(handle: _core.ProcessHandle) -> Process:
     return Process._from_handle(handle)
 
 
-def _timeout_error(monitor: _core.LivenessMonitor, timeout: float | None) -> Exception:
+def _timeout_error(
+    monitor: _core.LivenessMonitor, timeout: float | None, pending: object = None
+) -> Exception:
+    """The error of a wait for the peer. `pending` is what was waited for, by default the
+    monitor."""
     from ._errors import WaitTimeout
 
     process = monitor.process
     what = "the peer" if process is None else f"process {process.id}"
-    return WaitTimeout(what, timeout, (monitor,))
+    return WaitTimeout(what, timeout, (monitor if pending is None else pending,))
 
 
 async def _wait_async(
@@ -83,7 +87,8 @@ def _over(monitor: _core.LivenessMonitor) -> Literal["released", "died"]:
     return state
 
 
-def _wait_gone(monitor: _core.LivenessMonitor, timeout: float | None) -> None:
+def process_seen(monitor: _core.LivenessMonitor) -> Process:
+    """The process of the peer. Raises where it cannot be seen from here."""
     process = monitor.process
     if process is None:
         from ._errors import LivenessError
@@ -93,9 +98,13 @@ def _wait_gone(monitor: _core.LivenessMonitor, timeout: float | None) -> None:
             "the process of the peer cannot be seen from here, as from another namespace: "
             "whether it is gone cannot be known",
         )
+    return process
+
+
+def _wait_gone(monitor: _core.LivenessMonitor, timeout: float | None) -> None:
     from ._wait import wait
 
-    if not wait([process], "all", "exited", timeout).done:
+    if not wait([process_seen(monitor)], "all", "exited", timeout).done:
         raise _timeout_error(monitor, timeout)
     # From here on the monitor must not say "alive": the thread that is told may be later.
     monitor.confirm()

@@ -16,13 +16,14 @@ def watched(thing: Any) -> _core._Watched:
     """The handle that the core can watch for a thing; None if that is over."""
     if isinstance(thing, (AnyProcess, int, str)):
         return opened(thing)
-    if isinstance(thing, _core.LivenessMonitor):
-        # One whose peer is gone needs no descriptor, which may not be had any more.
-        return thing if thing.alive() else None
+    if isinstance(monitor := getattr(thing, "monitor", thing), _core.LivenessMonitor):
+        # That of an event loop has it. One whose peer is gone needs no descriptor, which may not
+        # be had any more.
+        return monitor if monitor.alive() else None
     if isinstance(thing, _core.Cancel):
         return thing
     if isinstance(receiver := getattr(thing, "receiver", thing), _core.Receiver):
-        # An ObjectReceiver has it.
+        # An ObjectReceiver has it, and that of an event loop.
         return receiver
     if isinstance(own := getattr(thing, "process", None), AnyProcess):
         # A child of ours.

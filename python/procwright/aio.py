@@ -20,7 +20,9 @@ except ImportError as _error:
     ) from _error
 
 from ._aio_child import Child
+from ._aio_liveness import LivenessMonitor
 from ._aio_map import Map
+from ._aio_queue import Receiver, Sender
 from ._aio_stream import Reader, Writer
 from ._aio_text import Merged, TextReader, TextWriter
 from ._aio_wait import Process, as_completed, wait
@@ -45,6 +47,8 @@ _OF_OTHERS = {
     "create_subprocess_shell": "aio.spawn(line, shell=True), which is not awaited",
     "open_process": "async with aio.spawn(args, stdin=PIPE) as child",
     "run_process": "await aio.run(args, check=True)",
+    "ObjectReceiver": "procwright.queue.ObjectReceiver, whose recv_async is awaited",
+    "ObjectSender": "procwright.queue.ObjectSender",
     "wait_async": "await aio.wait(procs)",
     "as_completed_async": "async for one in aio.as_completed(procs)",
 }
@@ -63,10 +67,13 @@ if not TYPE_CHECKING:
 
 __all__ = [
     "Child",
+    "LivenessMonitor",
     "Map",
     "Merged",
     "Process",
     "Reader",
+    "Receiver",
+    "Sender",
     "TextReader",
     "TextWriter",
     "Writer",

@@ -115,3 +115,34 @@ def is_over(pid: int) -> None:
     """Returns once the process is gone or a zombie. Else the watchdog comes."""
     while is_alive(pid):
         os.sched_yield()
+
+
+def without_a_loop(coroutine):
+    """Runs a coroutine that waits for nothing but in calls that block."""
+    try:
+        coroutine.send(None)
+    except StopIteration as over:
+        return over.value
+    raise AssertionError("it has awaited what needs an event loop")
+
+
+def awaited(blocking, *names):
+    """An object that has the methods of another, of which those of these names are awaited: so
+    one test is that of the calls that block, and of those of event loops."""
+
+    class Awaited:
+        def __getattr__(self, name):
+            call = getattr(blocking, name)
+            if name not in names:
+                return call
+
+            async def awaits(*arguments):
+                return call(*arguments)
+
+            return awaits
+
+        async def __aiter__(self):
+            for one in blocking:
+                yield one
+
+    return Awaited()

@@ -305,7 +305,7 @@ for message in queue.Receiver.of_parent():
                 tasks.start_soon(sender)
                 tasks.start_soon(sender)
             assert senders[0] is senders[1]
-            senders[0].send(b"said")
+            await senders[0].send(b"said")
             senders[0].close()
             assert await child.stdout.read() == "b'said'\n"
 

@@ -14,7 +14,7 @@ import procwright
 anyio = pytest.importorskip("anyio")
 from loops import NoDescriptors, descendants  # noqa: E402
 
-from procwright import aio  # noqa: E402
+from procwright import aio, queue  # noqa: E402
 
 
 def test_run(on):
@@ -223,5 +223,5 @@ def test_several_loops():
 
 
 def test_names():
-    assert set(aio.__all__) <= {*procwright.__all__}
+    assert set(aio.__all__) <= {*procwright.__all__, *queue.__all__}
     assert procwright.aio is aio

@@ -37,6 +37,7 @@ from procwright import (
     TextWriter,
     Writer,
     aio,
+    queue,
 )
 
 LS = ["ls", "/"]
@@ -308,6 +309,17 @@ async def awaited() -> None:
     async for one in aio.as_completed([aio.Process(1)]):
         assert_type(await one.wait(), procwright.Status)
     procwright.run(["sort"], stdin=other.stdout)
+    receiver = aio.Receiver(queue.Receiver())
+    assert_type(await receiver.recv(timeout=1), bytes)
+    assert_type(await receiver.recv_many(10), list[bytes])
+    assert_type([message async for message in receiver], list[bytes])
+    async with receiver.sender("fail") as sender:
+        assert_type(sender, aio.Sender)
+        await sender.send(bytearray(b"x"), timeout=1.5)
+    assert_type(await other.receiver(), aio.Receiver)
+    assert_type(await other.sender(), aio.Sender)
+    assert_type(other.monitor(), aio.LivenessMonitor)
+    assert_type(await aio.LivenessMonitor(1).wait(timeout=1) == "died", bool)
 
 
 def streams_of_anyio() -> tuple[ByteReceiveStream, ByteSendStream]:

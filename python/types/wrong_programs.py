@@ -180,6 +180,8 @@ async def awaited() -> None:
         async for line in child.stdout:
             line.decode()  # wrong
         list(child.stdout)  # wrong
+        (await child.receiver()).recv().decode()  # wrong
+        await (await child.sender()).send("x")  # wrong
 
 
 def of_others() -> None:
