@@ -51,6 +51,10 @@ class Turns:
         """Notes an item of so many bytes."""
         self._left -= size + _BYTES_A_TURN // _ITEMS_A_TURN
 
+    def has_one(self) -> bool:
+        """True if it is not the turn of others."""
+        return self._left >= 0
+
     async def wait(self) -> None:
         """Lets others run if it is their turn. Before the next item is taken: one that was taken
         would be lost if this is cancelled."""
@@ -175,6 +179,14 @@ class Reader(Output, ByteReceiveStream):
         return self
 
     async def __anext__(self) -> bytes:
+        turns = self._turns
+        if turns.has_one():
+            # A line that is there already has no other coroutines to go through.
+            with self._guard, OF_ANYIO:
+                found = self._stream._next_now(_WHOLE_LINES)
+            if found is not None and isinstance(line := found[0], bytes):
+                turns.note(len(line))
+                return line
         line = await self.readline()
         if not line:
             raise StopAsyncIteration

@@ -69,6 +69,13 @@ class TextReader(Output, ObjectReceiveStream[str]):
         return self
 
     async def __anext__(self) -> str:
+        if self._turns.has_one():
+            # As in `Reader`.
+            with self._guard, OF_ANYIO:
+                line = self._stream._readline_now()
+            if line:
+                self._turns.note(len(line))
+                return line
         line = await self.readline()
         if not line:
             raise StopAsyncIteration
