@@ -128,9 +128,10 @@ def test_a_cancelled_wait_changes_nothing(on, peers):
     monitor = aio.LivenessMonitor(peer.invitation)
 
     async def waits():
+        # What has no timeout of its own is suspended at least once, however slow the machine.
         for wait in (monitor.wait, monitor.wait_gone):
-            with pytest.raises(WaitTimeout):
-                await wait(0.01)
+            with anyio.move_on_after(0.01):
+                await wait()
 
     def cancelled_at_every_suspension(waits):
         async def at(n):
@@ -156,7 +157,8 @@ def test_a_cancelled_wait_changes_nothing(on, peers):
     assert monitor.monitor.wait() == "died"
 
     async def asks():
-        assert (await monitor.claim(0.01)).kind == "theirs"
+        with anyio.move_on_after(0.01):
+            await monitor.claim(None)
 
     with procwright.LivenessMonitor(peer.invitation).claim() as claim:
         assert claim
