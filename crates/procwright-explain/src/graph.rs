@@ -8,9 +8,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::wait::{Children, Wait};
-use crate::world::{Births, Fd, Object, Process, Thread, World};
+use crate::world::{Births, Fd, Object, Process, SIGCHLD, Thread, World};
 
-/// The processes, and who could end whose wait.
+/// The processes, and who could end whose wait. One of which there is but an outline has no
+/// node here, as one that has ended: it may do anything.
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
     pub(crate) nodes: BTreeMap<i32, Node>,
@@ -279,7 +280,8 @@ impl<'w> Builder<'w> {
     }
 
     fn add_to(&self, graph: &mut Graph) {
-        for process in self.world.processes.values().filter(|p| !p.gone) {
+        let all = self.world.processes.values();
+        for process in all.filter(|process| !process.gone && !process.is_outline) {
             let node = graph.nodes.entry(process.pid).or_default();
             if process.threads.is_empty() {
                 node.add_doubt(Doubt::Threads);
@@ -609,8 +611,6 @@ impl<'w> Builder<'w> {
 /// rounded down.
 const TICKS_BETWEEN: u64 = 3;
 
-const SIGCHLD: i32 = 17;
-
 const fn bit(signal: u32) -> u64 {
     1 << (signal - 1)
 }
@@ -681,6 +681,7 @@ mod tests {
                 call: String::from("0 0x0"),
             };
             let process = Process {
+                is_outline: false,
                 pid,
                 ppid: 1,
                 pgrp: pid,
@@ -696,6 +697,7 @@ mod tests {
                 timers: Some(false),
                 elsewhere: false,
                 threads: vec![thread],
+                thread_count: 1,
                 fds: Some(vec![fd(0, from, false), fd(1, to, true)]),
                 written: None,
             };

@@ -18,6 +18,19 @@ use crate::world::{Object, Process, Thread, World};
 /// SIGTTIN and SIGTTOU, by which the terminal stops who is in the background.
 const TERMINAL_STOPS: [i32; 2] = [21, 22];
 
+/// True if there is more to tell of these processes than that each goes on, or waits for
+/// somebody who does, or might, if nobody moved any more.
+pub(crate) fn has_findings(world: &World, graph: &Graph, targets: &BTreeSet<i32>) -> bool {
+    let judge = Judge {
+        first: world,
+        second: world,
+        graph,
+        targets,
+        between: Duration::ZERO,
+    };
+    !judge.findings().is_empty()
+}
+
 /// What follows for these processes.
 pub(crate) fn diagnose(
     first: &World,
@@ -33,16 +46,7 @@ pub(crate) fn diagnose(
         targets,
         between,
     };
-    let mut findings = judge.deadlocks();
-    let in_deadlock: BTreeSet<i32> = findings
-        .iter()
-        .flat_map(|finding| finding.processes.iter().chain(&finding.behind))
-        .copied()
-        .collect();
-    findings.extend(judge.roots(&in_deadlock));
-    findings.extend(judge.slow(&findings));
-    findings.sort_by_key(|finding| (finding.verdict, finding.processes.clone()));
-    judge.diagnosis(findings)
+    judge.diagnosis(judge.findings())
 }
 
 struct Judge<'a> {
@@ -54,6 +58,20 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
+    /// What keeps processes from going on, the gravest first.
+    fn findings(&self) -> Vec<Finding> {
+        let mut findings = self.deadlocks();
+        let in_deadlock: BTreeSet<i32> = findings
+            .iter()
+            .flat_map(|finding| finding.processes.iter().chain(&finding.behind))
+            .copied()
+            .collect();
+        findings.extend(self.roots(&in_deadlock));
+        findings.extend(self.slow(&findings));
+        findings.sort_by_key(|finding| (finding.verdict, finding.processes.clone()));
+        findings
+    }
+
     fn process(&self, pid: i32) -> Option<&Process> {
         let second = self.second.processes.get(&pid);
         second.or_else(|| self.first.processes.get(&pid))
@@ -456,10 +474,6 @@ impl Judge<'_> {
 
     /// A reader whose child has ended, while what the child has left behind holds its output.
     fn held_open(&self, process: &Process) -> Option<(Verdict, Pattern, String)> {
-        let children = self.second.processes.values();
-        let dead: Vec<&Process> = children
-            .filter(|child| child.ppid == process.pid && child.gone)
-            .collect();
         let sleeping: BTreeSet<i32> = self.sleepers(process.pid).map(|t| t.tid).collect();
         let reads: Vec<&Edge> = knot::real_edges(self.graph, process.pid)
             .filter(|edge| {
@@ -473,7 +487,14 @@ impl Judge<'_> {
             })
             .filter(|edge| sleeping.contains(&edge.tid))
             .collect();
-        if dead.is_empty() || reads.is_empty() {
+        if reads.is_empty() {
+            return None;
+        }
+        let children = self.second.processes.values();
+        let dead: Vec<&Process> = children
+            .filter(|child| child.ppid == process.pid && child.gone)
+            .collect();
+        if dead.is_empty() {
             return None;
         }
         // Each writer has to be one that the dead child may have left: younger, in its
@@ -659,7 +680,7 @@ impl Judge<'_> {
             waiting: None,
             counts: Counts {
                 processes: self.second.processes.len(),
-                threads: all.map(|process| process.threads.len()).sum(),
+                threads: all.map(|process| process.thread_count).sum(),
                 descriptors: fds().count(),
                 pipes: pipes.len(),
                 asked: self.targets.len(),

@@ -15,6 +15,7 @@
     allow(dead_code, reason = "without /proc nothing is looked at")
 )]
 
+mod concerned;
 mod diagnosis;
 mod finding;
 mod follow;
@@ -63,8 +64,15 @@ pub const BETWEEN: Duration = Duration::from_millis(200);
 /// # Blocking
 /// While all processes are looked at.
 pub fn waiting_for(pid: i32) -> io::Result<Waiting> {
-    let seen = scan::look()?;
-    let graph = graph::Graph::of(&seen, &seen, &world::Births::new());
+    let mut seen = scan::outline()?;
+    let targets = seen.with_descendants(BTreeSet::from([pid]));
+    let graph = match concerned::look(&mut seen, &targets, |_| ())? {
+        Some(graph) => graph,
+        None => {
+            seen = scan::look()?;
+            graph::Graph::of_one(&seen)
+        }
+    };
     follow::waiting(&seen, &graph, pid).ok_or_else(|| missing(&[pid]))
 }
 
@@ -133,10 +141,12 @@ fn pause(between: Duration) {
 #[derive(Debug)]
 pub struct Examination {
     first: world::World,
+    /// What follows from it alone.
+    before: graph::Graph,
     began: Instant,
     targets: BTreeSet<i32>,
-    /// The one process that was asked about, if it was one.
-    asked: Option<i32>,
+    /// The numbers that were asked about.
+    asked: Vec<i32>,
     caller: Caller,
     probe: Option<scan::Probe>,
 }
@@ -174,6 +184,17 @@ impl Examination {
     }
 
     fn begin_as(pids: &[i32], caller: Caller) -> io::Result<Examination> {
+        match pids {
+            [] => Examination::begin_with_all(pids, caller),
+            pids => match Examination::begin_with_concerned(pids, caller)? {
+                Some(begun) => Ok(begun),
+                None => Examination::begin_with_all(pids, caller),
+            },
+        }
+    }
+
+    /// Looks at all processes.
+    fn begin_with_all(pids: &[i32], caller: Caller) -> io::Result<Examination> {
         let probe = scan::Probe::new();
         let mut first = scan::look()?;
         let began = Instant::now();
@@ -186,16 +207,37 @@ impl Examination {
             return Err(io::Error::new(io::ErrorKind::NotFound, "no such process"));
         }
         Ok(Examination {
+            before: graph::Graph::of_one(&first),
             first,
             began,
             targets,
-            asked: match pids {
-                [only] => Some(*only),
-                _ => None,
-            },
+            asked: pids.to_vec(),
             caller,
             probe,
         })
+    }
+
+    /// Looks at those alone whom these processes wait for. `None` if there is something to
+    /// find: then all count, since whoever was not looked at could be part of it.
+    fn begin_with_concerned(pids: &[i32], caller: Caller) -> io::Result<Option<Examination>> {
+        let mut first = scan::outline()?;
+        caller.disregard(&mut first);
+        let targets = these_processes(&first, pids)?;
+        let disregard = |world: &mut world::World| caller.disregard(world);
+        let Some(before) = concerned::look(&mut first, &targets, disregard)? else {
+            return Ok(None);
+        };
+        let began = Instant::now();
+        let hangs = targets.is_empty() || judge::has_findings(&first, &before, &targets);
+        Ok((!hangs).then(|| Examination {
+            first,
+            before,
+            began,
+            targets,
+            asked: pids.to_vec(),
+            caller,
+            probe: None,
+        }))
     }
 
     /// Looks for the second time, and tells what follows.
@@ -204,10 +246,30 @@ impl Examination {
     /// Those of reading `/proc`.
     ///
     /// # Blocking
-    /// While all processes are looked at.
+    /// While all processes are looked at. If the first look saw nobody who hangs, and this one
+    /// does, it begins anew, and takes once more the time between the two.
     pub fn finish(self) -> io::Result<Diagnosis> {
+        let between = self.began.elapsed();
+        let anew = self
+            .first
+            .has_outlines()
+            .then(|| (self.asked.clone(), self.caller));
+        let diagnosis = self.look_again()?;
+        match anew {
+            // Whoever was an outline at the first look could be part of it.
+            Some((asked, caller)) if !diagnosis.findings.is_empty() => {
+                let begun = Examination::begin_with_all(&asked, caller)?;
+                pause(between);
+                begun.look_again()
+            }
+            _ => Ok(diagnosis),
+        }
+    }
+
+    fn look_again(self) -> io::Result<Diagnosis> {
         let Examination {
             first,
+            before,
             began,
             targets,
             asked,
@@ -217,8 +279,7 @@ impl Examination {
         let between = began.elapsed();
         // What follows for the targets follows from those alone to whom their waits lead, and
         // from the children of these, which may have ended.
-        let before = graph::Graph::of_one(&first);
-        let concerned = first.with_children(before.reached(&targets));
+        let concerned = before.reached(&targets);
         // Who is in no circle at the first look is in none of those who have slept ever since.
         let in_circle = knot::stuck(&before, knot::Doubts::Disregarded);
         let in_circle = knot::within_cycles(&before, &in_circle);
@@ -246,7 +307,10 @@ impl Examination {
             caller.disregard(&mut second);
             graph = graph::Graph::of(&first, &second, &births);
         }
-        let waiting = asked.and_then(|pid| follow::waiting(&second, &graph, pid));
+        let waiting = match asked[..] {
+            [only] => follow::waiting(&second, &graph, only),
+            _ => None,
+        };
         let diagnosis = judge::diagnose(&first, &second, &graph, &targets, between);
         Ok(diagnosis.with_waiting(waiting))
     }

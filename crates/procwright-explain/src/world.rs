@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::wait::Wait;
 
+pub(crate) const SIGCHLD: i32 = 17;
+
 /// All that one look has seen.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct World {
@@ -56,6 +58,9 @@ pub(crate) struct LockWait {
 /// One process.
 #[derive(Clone, Debug)]
 pub(crate) struct Process {
+    /// What it waits for was not asked: it has no `threads` here, and a descriptor of a pipe is
+    /// as both ends.
+    pub(crate) is_outline: bool,
     pub(crate) pid: i32,
     pub(crate) ppid: i32,
     pub(crate) pgrp: i32,
@@ -80,6 +85,8 @@ pub(crate) struct Process {
     /// alone.
     pub(crate) elsewhere: bool,
     pub(crate) threads: Vec<Thread>,
+    /// How many threads it has, an outline too.
+    pub(crate) thread_count: usize,
     /// Descriptors; `None` if they may not be read.
     pub(crate) fds: Option<Vec<Fd>>,
     /// Bytes written by it so far, where it was seen waiting for room.
@@ -139,6 +146,17 @@ pub(crate) enum Object {
 }
 
 impl World {
+    /// True if some were not asked what they wait for.
+    pub(crate) fn has_outlines(&self) -> bool {
+        self.processes.values().any(|process| process.is_outline)
+    }
+
+    /// True if this one goes on and was not asked what it waits for.
+    pub(crate) fn is_outline(&self, pid: i32) -> bool {
+        let process = self.processes.get(&pid);
+        process.is_some_and(|process| process.is_outline && !process.gone)
+    }
+
     /// These processes, and the children of each.
     pub(crate) fn with_children(&self, pids: BTreeSet<i32>) -> BTreeSet<i32> {
         let all = self.processes.values();
@@ -195,6 +213,12 @@ impl Process {
     /// True if it may have descriptors that are not listed, and calls under way.
     pub(crate) fn has_ring(&self) -> bool {
         self.fds.iter().flatten().any(|fd| fd.of == Object::Ring)
+    }
+
+    /// True if the end of a child, or of one that it traces, could release it.
+    pub(crate) fn may_wait_for_children(&self) -> bool {
+        let waits = |thread: &Thread| matches!(thread.wait, Wait::Child(_) | Wait::Hidden(_));
+        self.threads.iter().any(waits) || self.catches(SIGCHLD)
     }
 
     pub(crate) fn catches(&self, signal: i32) -> bool {

@@ -6,7 +6,8 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{AtFlags, CWD};
 
-use super::{calls, creation, descriptors, files};
+use super::descriptors::{self, Ends};
+use super::{calls, creation, files};
 use crate::wait::{Children, Wait};
 use crate::world::{Births, Object, World};
 
@@ -113,7 +114,7 @@ fn add_own_table(dir: &OwnedFd, tid: i32, fds: &mut Vec<crate::world::Fd>) {
     let Ok(task) = files::open_dir(dir, &format!("task/{tid}")) else {
         return;
     };
-    for fd in descriptors::read(task.as_fd()).unwrap_or_default() {
+    for fd in descriptors::read(task.as_fd(), Ends::Told).unwrap_or_default() {
         if !fds.contains(&fd) {
             fds.push(fd);
         }

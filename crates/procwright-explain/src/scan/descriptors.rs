@@ -15,11 +15,20 @@ use crate::world::{Fd, Object};
 /// The first number of the terminals that programs make, and how many a number has.
 const PTY_MAJOR: u32 = 136;
 
+/// What is asked about a descriptor of a pipe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ends {
+    /// Which end it is.
+    Told,
+    /// Nothing, as if it were both: one more call for each is what that costs.
+    Untold,
+}
+
 /// Reads the descriptors; `dir` is that of a process or a thread.
-pub(super) fn read(dir: BorrowedFd<'_>) -> io::Result<Vec<Fd>> {
+pub(super) fn read(dir: BorrowedFd<'_>, ends: Ends) -> io::Result<Vec<Fd>> {
     let folder = files::open_dir(dir, "fd")?;
     let mut fds = Vec::new();
-    let mut buffer = [MaybeUninit::uninit(); 4096];
+    let mut buffer = [MaybeUninit::uninit(); 8192];
     let mut entries = RawDir::new(&folder, &mut buffer);
     while let Some(entry) = entries.next() {
         let entry = match entry {
@@ -32,7 +41,7 @@ pub(super) fn read(dir: BorrowedFd<'_>) -> io::Result<Vec<Fd>> {
         let Some(number) = files::number(name.to_bytes()) else {
             continue;
         };
-        match one(dir, folder.as_fd(), name, number) {
+        match one(dir, folder.as_fd(), name, number, ends) {
             Ok(fd) => fds.push(fd),
             // Closed since the folder was read.
             Err(Errno::NOENT) => {}
@@ -47,6 +56,7 @@ fn one(
     folder: BorrowedFd<'_>,
     name: &CStr,
     number: i32,
+    ends: Ends,
 ) -> rustix::io::Result<Fd> {
     // A longer link is cut, and a path.
     let mut buffer = [0; 64];
@@ -83,7 +93,7 @@ fn one(
         Object::Other
     };
     let (mut read, mut write) = (true, true);
-    if matches!(of, Object::Pipe(_) | Object::Fifo { .. }) {
+    if ends == Ends::Told && matches!(of, Object::Pipe(_) | Object::Fifo { .. }) {
         // The link's own mode says what the descriptor was opened for, at a third of the
         // price of fdinfo.
         let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;

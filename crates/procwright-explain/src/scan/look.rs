@@ -1,14 +1,15 @@
 //! One look at all processes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 
-use procwright_os::thread::{has_several_processors, spawn_quiet};
 use rustix::fs::CWD;
 
-use super::{descriptors, files, locks, peers, process};
+use super::descriptors::{self, Ends};
+use super::process::{self, Depth};
+use super::{among, files, locks, peers};
 use crate::wait::Wait;
 use crate::world::{Object, World};
 
@@ -21,56 +22,140 @@ const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
 /// Bytes of a command line that are read: some have megabytes.
 const LONGEST_COMMAND: usize = 4096;
 
-/// Processes from which on several threads look, and how many.
-const MANY: usize = 256;
-const THREADS: usize = 4;
-
 /// Looks at all processes.
 ///
 /// Those that come meanwhile are looked at in further rounds, until a round finds no new
 /// one: a child that was forked behind the look's back by a parent that has ended since
 /// may hold what decides.
 pub(crate) fn look() -> io::Result<World> {
-    procwright_os::proc::check()?;
-    add_all(files::open_dir(CWD, "/proc")?, World::default())
+    let proc = open_proc()?;
+    let mut world = World::default();
+    let there = numbers(&proc)?;
+    chase(&proc, there, &mut world)?;
+    add_surroundings(&proc, &mut world);
+    Ok(world)
 }
 
-/// Looks again at these processes, and at those that have come since `first`. All others are as
-/// `first` has seen them, without those that have gone.
+/// Looks at what all processes have open and whose children they are, and no closer: of an
+/// outline [`look_at`] makes the whole.
+///
+/// Those that come meanwhile are left out, so that nothing is proven by outlines.
+pub(crate) fn outline() -> io::Result<World> {
+    let proc = open_proc()?;
+    let mut world = World::default();
+    add_these(&proc, &numbers(&proc)?, Depth::Outline, &mut world);
+    Ok(world)
+}
+
+/// Looks at these processes of `world`, and at what is between all of them.
+///
+/// Their descriptors are read anew, behind the threads. One that has gone remains as an outline
+/// of what it was.
+pub(crate) fn look_at(world: &mut World, pids: &BTreeSet<i32>) -> io::Result<()> {
+    let proc = open_proc()?;
+    let mut outlines = BTreeMap::new();
+    for pid in pids {
+        outlines.extend(world.processes.remove_entry(pid));
+    }
+    world.unseen.processes.retain(|pid| !pids.contains(pid));
+    let pids: Vec<i32> = pids.iter().copied().collect();
+    add_these(&proc, &pids, Depth::Whole, world);
+    for (pid, mut outline) in outlines {
+        let is_known = world.processes.contains_key(&pid) || world.unseen.processes.contains(&pid);
+        if !is_known {
+            outline.gone = true;
+            outline.fds = None;
+            world.processes.insert(pid, outline);
+        }
+    }
+    add_surroundings(&proc, world);
+    Ok(())
+}
+
+/// Adds to the outlines of `world` who traces them.
+pub(crate) fn add_tracers(world: &mut World) -> io::Result<()> {
+    let proc = open_proc()?;
+    let all = world.processes.values();
+    let outlines = all.filter(|process| process.is_outline && !process.gone);
+    let pids: Vec<i32> = outlines.map(|process| process.pid).collect();
+    let traced = among::gather(&proc, &pids, |proc, pid, found: &mut Vec<(i32, i32)>| {
+        let dir = files::open_dir(proc, &pid.to_string());
+        if let Ok(tracer) = dir.and_then(|dir| process::tracer(dir.as_fd())) {
+            found.push((pid, tracer));
+        }
+    });
+    for (pid, tracer) in traced.into_iter().flatten() {
+        if let Some(process) = world.processes.get_mut(&pid) {
+            process.tracer = tracer;
+        }
+    }
+    Ok(())
+}
+
+/// Looks again at `pids` and, whether they have ended, at their children, and at those that have
+/// come since `first`. All others are as `first` has seen them, without those that have gone.
 pub(crate) fn look_again(first: &World, pids: &BTreeSet<i32>) -> io::Result<World> {
-    let proc = files::open_dir(CWD, "/proc")?;
-    let mut there = BTreeSet::new();
-    files::numbers(&proc, &mut |pid| {
-        there.insert(pid);
-    })?;
+    let proc = open_proc()?;
+    let there = numbers(&proc)?;
+    let again = first.with_children(pids.clone());
+    let is_there: BTreeSet<i32> = there.iter().copied().collect();
     let mut world = first.clone();
-    let stays = |pid: &i32| there.contains(pid) && !pids.contains(pid);
+    let stays = |pid: &i32| is_there.contains(pid) && !again.contains(pid);
     world.processes.retain(|pid, _| stays(pid));
     world.kernel.retain(stays);
     world.unseen.processes.retain(stays);
-    add_all(proc, world)
+    if first.has_outlines() {
+        // A child that nobody waits for has no need to be seen as a whole.
+        let again = again.intersection(&is_there).copied();
+        let (outlines, mut whole): (Vec<i32>, Vec<i32>) =
+            again.partition(|pid| first.is_outline(*pid));
+        let known = known(first);
+        whole.extend(there.into_iter().filter(|pid| !known.contains(pid)));
+        add_these(&proc, &whole, Depth::Whole, &mut world);
+        add_these(&proc, &outlines, Depth::Outline, &mut world);
+    } else {
+        chase(&proc, there, &mut world)?;
+    }
+    add_surroundings(&proc, &mut world);
+    Ok(world)
 }
 
-/// Looks at all processes that are not in `world` yet, and then at what is between them.
-fn add_all(proc: OwnedFd, mut world: World) -> io::Result<World> {
+fn open_proc() -> io::Result<Arc<OwnedFd>> {
+    procwright_os::proc::check()?;
+    Ok(Arc::new(files::open_dir(CWD, "/proc")?))
+}
+
+/// The numbers of all processes.
+fn numbers(proc: &OwnedFd) -> io::Result<Vec<i32>> {
+    let mut all = Vec::new();
+    files::numbers(proc, &mut |pid| all.push(pid))?;
+    Ok(all)
+}
+
+/// The numbers of those that were looked at, or could not be.
+fn known(world: &World) -> BTreeSet<i32> {
     let known = world.processes.keys().chain(&world.kernel);
-    let known = known.chain(&world.unseen.processes);
-    let mut known: BTreeSet<i32> = known.copied().collect();
-    let mut caught_up = false;
+    known.chain(&world.unseen.processes).copied().collect()
+}
+
+/// Looks at those of `there` that are not in `world` yet, and at those that come meanwhile.
+fn chase(proc: &Arc<OwnedFd>, mut there: Vec<i32>, world: &mut World) -> io::Result<()> {
+    let mut known = known(world);
     for _ in 0..CHASES {
-        let mut fresh = Vec::new();
-        files::numbers(&proc, &mut |pid| {
-            if known.insert(pid) {
-                fresh.push(pid);
-            }
-        })?;
-        if fresh.is_empty() {
-            caught_up = true;
-            break;
+        there.retain(|&pid| known.insert(pid));
+        if there.is_empty() {
+            world.unseen.hurried = false;
+            return Ok(());
         }
-        add_these(&proc, &fresh, &mut world);
+        add_these(proc, &there, Depth::Whole, world);
+        there = numbers(proc)?;
     }
-    world.unseen.hurried = !caught_up;
+    world.unseen.hurried = true;
+    Ok(())
+}
+
+/// Adds what is between the processes of `world`, and what it cannot show.
+fn add_surroundings(proc: &OwnedFd, world: &mut World) {
     world.unseen.hidepid = !is_root_of_the_machine() && hides_processes();
     world.unseen.namespace = rustix::fs::stat("/proc/self/ns/pid")
         .map_or(true, |namespace| namespace.st_ino != FIRST_PID_NAMESPACE);
@@ -93,62 +178,36 @@ fn add_all(proc: OwnedFd, mut world: World) -> io::Result<World> {
         // Without them a socket's peer is not known, which is a doubt where it matters.
         world.peers = peers::all().unwrap_or_default();
     }
-    world.locks = locks::waits(&proc, &world).unwrap_or_default();
-    Ok(world)
+    world.locks = locks::waits(proc, world).unwrap_or_default();
 }
 
-/// Adds these processes; where they are many, on several threads.
-fn add_these(proc: &OwnedFd, pids: &[i32], world: &mut World) {
-    let mut shares = pids.chunks(match pids.len() < MANY || !has_several_processors() {
-        true => pids.len(),
-        false => pids.len().div_ceil(THREADS),
-    });
-    let own = shares.next().unwrap_or_default();
-    let mut others = Vec::new();
-    for share in shares {
-        let (proc, owned) = (proc.try_clone(), share.to_vec());
-        let begun = proc.and_then(|proc| {
-            spawn_quiet("procwright-look", move || {
-                let mut part = World::default();
-                for pid in owned {
-                    add(&proc, pid, &mut part);
-                }
-                part
-            })
-        });
-        others.push((share, begun));
+/// Adds these processes.
+fn add_these(proc: &Arc<OwnedFd>, pids: &[i32], depth: Depth, world: &mut World) {
+    let add: fn(&OwnedFd, i32, &mut World) = match depth {
+        Depth::Outline => |proc, pid, part| add(proc, pid, Depth::Outline, part),
+        Depth::Whole => |proc, pid, part| add(proc, pid, Depth::Whole, part),
+    };
+    for mut part in among::gather(proc, pids, add) {
+        world.processes.append(&mut part.processes);
+        world.kernel.append(&mut part.kernel);
+        world.unseen.processes.append(&mut part.unseen.processes);
     }
-    for &pid in own {
-        add(proc, pid, world);
-    }
-    for (share, begun) in others {
-        match begun.map(JoinHandle::join) {
-            Ok(Ok(mut part)) => {
-                world.processes.append(&mut part.processes);
-                world.kernel.append(&mut part.kernel);
-                world.unseen.processes.append(&mut part.unseen.processes);
-            }
-            Ok(Err(panic)) => std::panic::resume_unwind(panic),
-            // A thread or a descriptor was refused.
-            Err(_) => {
-                for &pid in share {
-                    add(proc, pid, world);
-                }
-            }
-        }
-    }
+    world.unseen.processes.sort_unstable();
 }
 
 /// Adds one process, unless it is the kernel's or has gone.
-fn add(proc: &OwnedFd, pid: i32, world: &mut World) {
-    let name = pid.to_string();
-    let read = files::open_dir(proc, &name).and_then(|dir| {
-        let Some(mut seen) = process::read(dir.as_fd(), pid)? else {
+fn add(proc: &OwnedFd, pid: i32, depth: Depth, world: &mut World) {
+    let ends = match depth {
+        Depth::Outline => Ends::Untold,
+        Depth::Whole => Ends::Told,
+    };
+    let read = files::open_dir(proc, &pid.to_string()).and_then(|dir| {
+        let Some(mut seen) = process::read(dir.as_fd(), pid, depth)? else {
             world.kernel.insert(pid);
             return Ok(());
         };
         if !seen.gone {
-            match descriptors::read(dir.as_fd()) {
+            match descriptors::read(dir.as_fd(), ends) {
                 Ok(fds) => seen.fds = Some(fds),
                 Err(error) if files::is_gone(&error) => return Ok(()),
                 Err(_) => world.unseen.processes.push(pid),
@@ -202,15 +261,28 @@ mod tests {
     #[test]
     fn many_are_looked_at_on_several_threads() {
         let own = rustix::process::getpid().as_raw_nonzero().get();
-        let proc = files::open_dir(CWD, "/proc").unwrap();
-        for place in [0, MANY / 2, MANY - 1] {
+        let proc = open_proc().unwrap();
+        for place in [0, among::MANY / 2, among::MANY - 1] {
             // Nobody has the largest of numbers.
-            let mut pids = vec![i32::MAX; MANY];
+            let mut pids = vec![i32::MAX; among::MANY];
             pids[place] = own;
             let mut world = World::default();
-            add_these(&proc, &pids, &mut world);
+            add_these(&proc, &pids, Depth::Whole, &mut world);
             assert!(world.processes.keys().eq([&own]), "{place}");
         }
+    }
+
+    #[test]
+    fn of_an_outline_a_look_makes_the_whole() {
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let mut world = outline().unwrap();
+        let seen = &world.processes[&own];
+        assert!(seen.is_outline && seen.threads.is_empty() && seen.thread_count > 0);
+        assert!(seen.fds.is_some());
+        look_at(&mut world, &BTreeSet::from([own])).unwrap();
+        let seen = &world.processes[&own];
+        assert!(!seen.is_outline && !seen.threads.is_empty());
+        assert!(world.has_outlines());
     }
 
     #[test]

@@ -2,6 +2,8 @@
 //! stopped.
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
+mod among;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod calls;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod closer;
@@ -29,6 +31,8 @@ pub(crate) use closer::look_closer;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use creation::Probe;
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(crate) use look::{command_line, look, look_again};
+pub(crate) use look::{add_tracers, command_line, look, look_again, look_at, outline};
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(crate) use other::{Probe, command_line, look, look_again, look_closer};
+pub(crate) use other::{
+    Probe, add_tracers, command_line, look, look_again, look_at, look_closer, outline,
+};

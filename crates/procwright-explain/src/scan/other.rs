@@ -12,6 +12,18 @@ pub(crate) fn look() -> io::Result<World> {
     ))
 }
 
+pub(crate) fn outline() -> io::Result<World> {
+    look()
+}
+
+pub(crate) fn look_at(_: &mut World, _: &BTreeSet<i32>) -> io::Result<()> {
+    look().map(drop)
+}
+
+pub(crate) fn add_tracers(_: &mut World) -> io::Result<()> {
+    look().map(drop)
+}
+
 pub(crate) fn look_again(_: &World, _: &BTreeSet<i32>) -> io::Result<World> {
     look()
 }

@@ -11,11 +11,20 @@ use crate::world::{Process, Thread};
 /// Mark of a thread of the kernel's own (`PF_KTHREAD`).
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
+/// How much of a process is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// Whose child it is, and what it has open.
+    Outline,
+    /// What it waits for, too, and which ends of pipes it has.
+    Whole,
+}
+
 /// Reads a process without its descriptors. `None` if it is the kernel's.
 ///
 /// The threads are read before the descriptors. A thread that sleeps from here to the next
 /// look has changed no descriptor in between, so that the list is that of the whole time.
-pub(super) fn read(dir: BorrowedFd<'_>, pid: i32) -> io::Result<Option<Process>> {
+pub(super) fn read(dir: BorrowedFd<'_>, pid: i32, depth: Depth) -> io::Result<Option<Process>> {
     let mut buffer = [0; 1024];
     let stat = files::read(dir, "stat", &mut buffer)?;
     let stat = Stat::parse(stat).ok_or_else(no_sense)?;
@@ -23,6 +32,7 @@ pub(super) fn read(dir: BorrowedFd<'_>, pid: i32) -> io::Result<Option<Process>>
         return Ok(None);
     }
     let mut process = Process {
+        is_outline: depth == Depth::Outline,
         pid,
         ppid: stat.ppid,
         pgrp: stat.pgrp,
@@ -38,9 +48,13 @@ pub(super) fn read(dir: BorrowedFd<'_>, pid: i32) -> io::Result<Option<Process>>
         timers: Some(false),
         elsewhere: false,
         threads: Vec::new(),
+        thread_count: stat.threads as usize,
         fds: None,
         written: None,
     };
+    if depth == Depth::Outline {
+        return Ok(Some(process));
+    }
     let alone = stat.threads == 1;
     let mut buffer = [0; 16 * 1024];
     if alone {
@@ -61,6 +75,7 @@ pub(super) fn read(dir: BorrowedFd<'_>, pid: i32) -> io::Result<Option<Process>>
             process.add_mover(pid);
         }
     }
+    process.thread_count = process.threads.len();
     if process
         .threads
         .iter()
@@ -70,6 +85,15 @@ pub(super) fn read(dir: BorrowedFd<'_>, pid: i32) -> io::Result<Option<Process>>
         process.written = text.and_then(|text| files::number(files::field(text, "wchar:")?));
     }
     Ok(Some(process))
+}
+
+/// The process that traces this one, 0 if there is none.
+pub(super) fn tracer(dir: BorrowedFd<'_>) -> io::Result<i32> {
+    // It stands before the groups, of which there may be thousands.
+    let mut buffer = [0; 1024];
+    let text = files::read(dir, "status", &mut buffer)?;
+    let tracer = files::field(text, "TracerPid:").and_then(files::number);
+    tracer.ok_or_else(no_sense)
 }
 
 fn no_sense() -> io::Error {
