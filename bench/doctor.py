@@ -1,8 +1,9 @@
 """Why does it hang, and what the answer costs: `bench/doctor.py [--processes N] [--rounds N]`.
 
 Starts so many processes, each with two pipes, and asks about one of them. For each way the time
-that passes, the processor time, and the system calls (by `strace -c`, in a call of its own). The
-ways take turns. `procwright` is the first of PATH. What is not installed is named and left out.
+that passes, with its ratio to the floor of the round, the processor time, and the system calls (by
+`strace -c`, in a call of its own). The ways take turns. `procwright` and `look`, the floor
+(`bench/floors/look.c`), are the first of PATH. What is not installed is named and left out.
 """
 
 import argparse
@@ -16,16 +17,26 @@ import sys
 import tempfile
 import time
 
-#: What is asked about the process {pid}. doctor looks twice, a millisecond apart.
+#: The floor: the links of all descriptors read once, on as many threads as doctor has.
+FLOOR = "bare links"
+
+#: What is asked about the process {pid}, which sleeps, about {reader}, which waits for what the
+#: parent of all writes, and about {writer}, which nobody reads. doctor looks twice, a
+#: millisecond apart.
 WAYS = {
-    "procwright doctor": "procwright doctor --between 1ms {pid}",
+    FLOOR: "look 4",
+    "bare links, one thread": "look 1",
+    "procwright doctor, who sleeps": "procwright doctor --between 1ms {pid}",
+    "procwright doctor, who reads": "procwright doctor --between 1ms {reader}",
+    "procwright doctor, who waits for room": "procwright doctor --between 1ms {writer}",
+    "procwright doctor, all": "procwright doctor --between 1ms",
     "lsof +E -p": "lsof +E -n -P -w -p {pid}",
     "lsfd": "lsfd",
     "ps -ef": "ps -ef",
 }
 
 
-def asked(argv):
+def taken(argv):
     """Seconds that passed, and those of the processor."""
     begin = time.perf_counter()
     child = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -63,17 +74,20 @@ def main():
         for _ in range(args.processes):
             pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
             sleepers.append(subprocess.Popen(["sleep", "600"], **pipes))
-        pid = sleepers[-1].pid
+        asked = {"pid": sleepers[-1].pid}
+        for name, program in (("reader", "cat"), ("writer", "yes")):
+            sleepers.append(subprocess.Popen([program], **pipes))
+            asked[name] = sleepers[-1].pid
         for _ in range(args.rounds):
             for name, line in WAYS.items():
-                argv = line.format(pid=pid).split()
+                argv = line.format(**asked).split()
                 if shutil.which(argv[0]) is None:
                     missing.add(name)
                     continue
-                figures.setdefault(name, []).append(asked(argv))
+                figures.setdefault(name, []).append(taken(argv))
         with tempfile.TemporaryDirectory() as directory:
             counts = {
-                name: calls(WAYS[name].format(pid=pid).split(), directory)
+                name: calls(WAYS[name].format(**asked).split(), directory)
                 for name in figures
             }
     finally:
@@ -83,17 +97,24 @@ def main():
             sleeper.wait()
     for name in missing:
         print(f"left out: {name}, which is not here", file=sys.stderr)
-    print("| | ms | processor, ms | system calls |")
-    print("|---|---:|---:|---:|")
+    print("| | ms | to the floor | processor, ms | system calls |")
+    print("|---|---:|---:|---:|---:|")
     for name, rounds in figures.items():
-        cells = []
-        for values in zip(*rounds):
-            ms = sorted(value * 1000 for value in values)
-            cells.append(f"{statistics.median(ms):.1f} ({ms[0]:.1f} to {ms[-1]:.1f})")
-        count = counts[name]
-        print(
-            f"| {name} | {' | '.join(cells)} | {'' if count is None else f'{count:,}'} |"
-        )
+        passed, worked = zip(*rounds)
+        floor = [passed for passed, _ in figures.get(FLOOR, [])]
+        ratios = [one / least for one, least in zip(passed, floor)]
+        cells = [
+            spread([one * 1000 for one in passed]),
+            spread(ratios) if ratios else "",
+            spread([one * 1000 for one in worked]),
+            "" if counts[name] is None else f"{counts[name]:,}",
+        ]
+        print(f"| {name} | {' | '.join(cells)} |")
+
+
+def spread(values):
+    """The middle one, the least and the greatest."""
+    return f"{statistics.median(values):.1f} ({min(values):.1f} to {max(values):.1f})"
 
 
 if __name__ == "__main__":

@@ -25,7 +25,6 @@ pub(crate) fn look(
 ) -> io::Result<Option<Graph>> {
     let most = world.processes.len() / 2;
     let mut reached = targets.clone();
-    let mut has_tracers = false;
     for _ in 0..STEPS {
         let outlines = reached.iter().copied().filter(|pid| world.is_outline(*pid));
         let outlines: BTreeSet<i32> = outlines.collect();
@@ -34,16 +33,22 @@ pub(crate) fn look(
         }
         scan::look_at(world, &outlines)?;
         disregard(world);
-        let mut looked_at = reached.iter().filter_map(|pid| world.processes.get(pid));
-        if !has_tracers && looked_at.any(Process::may_wait_for_children) {
-            scan::add_tracers(world)?;
-            has_tracers = true;
-        }
-        let graph = Graph::of_one(world);
+        let mut graph = Graph::of_one(world);
         reached = graph.reached(targets);
-        if !reached.iter().any(|pid| world.is_outline(*pid)) {
-            return Ok(Some(graph));
+        if reached.iter().any(|pid| world.is_outline(*pid)) {
+            continue;
         }
+        let mut looked_at = reached.iter().filter_map(|pid| world.processes.get(pid));
+        if looked_at.any(Process::may_wait_for_children) {
+            // What they trace counts as their children do.
+            scan::add_tracers(world)?;
+            graph = Graph::of_one(world);
+            reached = graph.reached(targets);
+            if reached.iter().any(|pid| world.is_outline(*pid)) {
+                continue;
+            }
+        }
+        return Ok(Some(graph));
     }
     Ok(None)
 }
