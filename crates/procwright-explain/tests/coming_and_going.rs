@@ -8,8 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use procwright_explain::{Verdict, examine_own};
-use rustix::process::{Signal, set_parent_process_death_signal};
+use procwright_explain::{Examination, Verdict, WaitKind, examine, examine_own, waiting_for};
+use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 use test_support::{eventually, scaled, watchdog};
 
 /// Cats that pass a byte around in a ring, so that at any moment almost all of them wait for
@@ -48,6 +48,13 @@ impl Ring {
             children,
             _ends: pipes.into_iter().map(|(read, _)| read).collect(),
         }
+    }
+}
+
+impl Ring {
+    fn pids(&self) -> Vec<i32> {
+        let children = self.children.iter();
+        children.map(|child| child.id() as i32).collect()
     }
 }
 
@@ -101,11 +108,16 @@ fn nothing_is_proven_while_a_byte_goes_round() {
         for number in 0..looks {
             // Two looks without a pause between them are the hardest.
             let between = Duration::from_millis(number % 3);
-            let diagnosis = examine_own(between).expect("a diagnosis");
+            let ring = &rings[number as usize / 2 % rings.len()];
+            let diagnosis = match number % 2 {
+                0 => examine_own(between),
+                // At most looks it is a circle; else the others are outlines.
+                _ => examine(&ring.pids(), between),
+            };
+            let diagnosis = diagnosis.expect("a diagnosis");
             // Whatever else hangs on this machine is none of this test's.
             let ours = |finding: &&procwright_explain::Finding| {
-                let children = rings.iter().flat_map(|ring| &ring.children);
-                let mut pids = children.map(|child| child.id() as i32);
+                let mut pids = rings.iter().flat_map(Ring::pids);
                 let own = std::process::id() as i32;
                 finding.verdict == Verdict::Proven
                     && (finding.processes.contains(&own)
@@ -120,4 +132,39 @@ fn nothing_is_proven_while_a_byte_goes_round() {
         stop.store(true, Ordering::Relaxed);
         assert!(talker.join().expect("a talker") > 0);
     });
+}
+
+/// Whoever was asked about goes on at the first look and is stopped at the second. Who waits for
+/// it was no part of the first.
+#[test]
+fn what_comes_up_between_the_looks_is_told_with_all_that_wait_for_it() {
+    let _watchdog = watchdog("what_comes_up_between_the_looks_is_told_with_all_that_wait_for_it");
+    let cat = |stdin: Stdio| {
+        Command::new(test_children::path())
+            .arg("cat")
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a test child")
+    };
+    let mut writer = cat(Stdio::piped());
+    let output = writer.stdout.take().expect("its stdout");
+    let mut reader = cat(output.into());
+    let (asked, behind) = (writer.id() as i32, reader.id() as i32);
+    let waits = |pid| waiting_for(pid).is_ok_and(|waiting| waiting.kind == WaitKind::Input);
+    eventually(|| waits(asked) && waits(behind));
+    let begun = Examination::begin(&[asked]).expect("a look");
+    let pid = Pid::from_raw(asked).expect("a number");
+    kill_process(pid, Signal::STOP).expect("a stop");
+    let state = format!("/proc/{asked}/stat");
+    eventually(|| std::fs::read_to_string(&state).is_ok_and(|stat| stat.contains(") T ")));
+    let diagnosis = begun.finish().expect("a diagnosis");
+    for child in [&mut writer, &mut reader] {
+        child.kill().expect("its end");
+        child.wait().expect("its end");
+    }
+    let stopped = diagnosis.findings.first().expect("a finding");
+    assert_eq!(stopped.verdict, Verdict::Stopped, "{diagnosis:?}");
+    assert_eq!(stopped.processes, [asked]);
+    assert!(stopped.behind.contains(&behind), "{diagnosis:?}");
 }
