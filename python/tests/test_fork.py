@@ -249,6 +249,7 @@ def test_a_sub_interpreter_is_refused(script, main):
     assert called == r"[b'in the main one\n']"
 
 
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_fork_that_leaves_the_block_of_a_child_waits_for_nobody(child):
     with spawn([child, "cat"], stdin=PIPE) as it:
         pid = os.fork()

@@ -488,6 +488,7 @@ print(before, unknown, ran)
     assert unknown <= 4
 
 
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_fork_has_no_part_in_it(child):
     running = procwright.map(itertools.repeat(words(child, "sleep-forever")), parallel=1)
     while running.progress.running == 0:

@@ -352,6 +352,7 @@ def test_the_stream_outlives_its_child(child):
     assert out.read() == b"x\n"
 
 
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_fork_has_none_of_it(child):
     it = spawn([child, "cat"], stdin=PIPE)
     it.stdin.write(b"line\nmore")
