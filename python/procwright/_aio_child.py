@@ -22,7 +22,7 @@ from ._process import as_stop
 from ._record import Status, Survivor
 from ._result import Result
 from ._timeout import Deadline
-from ._wait_for import EndWait, Sleep, searching
+from ._wait_for import EndWait, Look, Sleep, searching
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -258,13 +258,18 @@ class Child(Streams[Out, Err, In, Both]):
             await checkpoint()
             return await self._search(searching(child, searched, child._decoding, pattern, timeout))
 
-    async def _search(self, steps: Generator[Sleep | EndWait, Any, re.Match[Any]]) -> re.Match[Any]:
+    async def _search(
+        self, steps: Generator[Sleep | EndWait | Look, Any, re.Match[Any]]
+    ) -> re.Match[Any]:
         answer: Any = None
         try:
             while True:
                 step = steps.send(answer)
                 if isinstance(step, Sleep):
                     answer = await first(step.members, step.seconds)
+                    continue
+                if isinstance(step, Look):
+                    answer = await in_thread("procwright-look", step.why)
                     continue
                 try:
                     answer = await self.wait(step.seconds)

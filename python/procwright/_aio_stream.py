@@ -10,11 +10,12 @@ from anyio.lowlevel import checkpoint
 
 from . import _core
 from ._aio_errors import OF_ANYIO
-from ._aio_sleep import first
+from ._aio_sleep import first, in_thread
 from ._arguments import data as checked_data
 from ._arguments import items, number
 from ._async import readable
 from ._stream import Gap, frame_of, refuse_size
+from ._timed import look_at_child
 from ._timeout import Deadline
 
 TYPE_CHECKING = False
@@ -137,7 +138,11 @@ class Output:
                     from ._stream_errors import read_timeout
 
                     assert timeout is not None
-                    raise read_timeout(f"{what} from {self.label}", timeout, self)
+                    look_why = look_at_child(self._stream, timeout)
+                    why = None
+                    if look_why is not None:
+                        why = await in_thread("procwright-look", look_why)
+                    raise read_timeout(f"{what} from {self.label}", timeout, self, why)
                 await readable(self._stream.readiness_fd(), left)
             self._turns.note(_size(found))
             return found

@@ -100,6 +100,8 @@ def spawned(
         raw["summary"] = summary
 
     child._played = tell
+    if child._keeper is not None:
+        child._keeper.is_played = True
     return child
 
 

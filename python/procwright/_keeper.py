@@ -11,6 +11,7 @@ from ._options import quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from signal import Signals
     from typing import Any
 
@@ -26,6 +27,10 @@ _stopping: dict[int, tuple[_core.Child, _core.Stop]] = {}
 _ends = False
 
 
+#: Seconds after which the core looks; before that a thread for it would be for nothing.
+_WORTH_A_LOOK_S = 1.0
+
+
 class Keeper:
     """Knows that somebody has a child: the `Child` and each of its streams refer to it, and it
     to none of them.
@@ -35,7 +40,7 @@ class Keeper:
     word, whatever it is about. It is warned of, and stopped as its `stop` says.
     """
 
-    __slots__ = ("__weakref__", "_args", "_line", "_policy", "_started")
+    __slots__ = ("__weakref__", "_args", "_line", "_policy", "_started", "is_played")
 
     #: The child, none before its start and once the program is left to itself.
     _started: list[_core.Child]
@@ -45,6 +50,8 @@ class Keeper:
     ) -> None:
         # First, since a handler of a signal may end this anywhere, and `__del__` comes then, too.
         self._started = []
+        #: Whether a fake plays the program.
+        self.is_played = False
         self._args = args
         # A signal alone has the grace and the scope of all.
         self._policy = policy if isinstance(policy, _core.Stop) else _core.Stop()
@@ -58,6 +65,16 @@ class Keeper:
         # raises behind `core = _core.spawn(options)` comes before the assignment.
         self._started.extend(map(_core.spawn, (options,)))
         return self._started[0]
+
+    def look(self, waited: float | None) -> Callable[[], str | None] | None:
+        """What tells why the program has not gone on for so many seconds, and looks through all
+        processes; None if nobody is to pay for that."""
+        # The process of a fake is not the program that it plays.
+        if waited is None or waited < _WORTH_A_LOOK_S or not self._started or self.is_played:
+            return None
+        core, long = self._started[0], waited
+        # Not the keeper itself: the call may be left on a thread.
+        return lambda: core.why_after(long)
 
     def release(self) -> None:
         """Leaves the program to itself from now on."""

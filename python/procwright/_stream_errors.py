@@ -147,21 +147,28 @@ class Stalled(subprocess.SubprocessError):
 
 
 class _ReadTimeout(WaitTimeout):
+    _why: str | None = None
+
     def __str__(self) -> str:
         what = self.cmd.removeprefix("a ")
-        return f"no {what} within {shown_seconds(self.timeout)}; nothing is lost"
+        said = f"no {what} within {shown_seconds(self.timeout)}; nothing is lost"
+        return said + _because(self._why)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (read_timeout, (self.cmd, self.timeout, None))
+        return (read_timeout, (self.cmd, self.timeout, None, self._why))
 
 
 # Users see one class: that this one has words of its own is a detail.
 _ReadTimeout.__name__ = _ReadTimeout.__qualname__ = "WaitTimeout"
 
 
-def read_timeout(what: str, timeout: Seconds | None, stream: Any) -> WaitTimeout:
-    """The error of a read with a time limit. `what` was waited for."""
-    return _ReadTimeout(what, timeout, () if stream is None else (stream,))
+def read_timeout(
+    what: str, timeout: Seconds | None, stream: Any, why: str | None = None
+) -> WaitTimeout:
+    """The error of a read with a time limit. `what` was waited for, and `why` in vain."""
+    error = _ReadTimeout(what, timeout, () if stream is None else (stream,))
+    error._why = why
+    return error
 
 
 class EndedBeforeMatch(subprocess.SubprocessError):
@@ -179,9 +186,8 @@ class EndedBeforeMatch(subprocess.SubprocessError):
         self.lines = lines
 
     def __str__(self) -> str:
-        how = "closed its output" if self.returncode is None else "ended"
-        code = "" if self.returncode is None else f" with returncode {self.returncode}"
-        return f"{self.cmd} {how}{code} before it said {self.pattern!r}{_tail(self.lines)}"
+        how = "closed its output" if self.returncode is None else _ended(self.returncode)
+        return f"{self.cmd} {how} before it said {self.pattern!r}{_tail(self.lines)}"
 
 
 class MatchTimeout(WaitTimeout):
@@ -189,6 +195,8 @@ class MatchTimeout(WaitTimeout):
 
     `pattern` is what was looked for, `lines` are the last lines that came.
     """
+
+    _why: str | None = None
 
     def __init__(self, cmd: str, timeout: Seconds | None, pattern: Any, lines: list[Any]) -> None:
         super().__init__(cmd, timeout)
@@ -203,10 +211,36 @@ class MatchTimeout(WaitTimeout):
         by_line = newline in text or escaped in text
         hint = " (which is looked for in one line at a time, without its end)" if by_line else ""
         said = f"{self.cmd} did not say {self.pattern!r}{hint} within {within}"
-        return f"{said}{_tail(self.lines)}"
+        return f"{said}{_tail(self.lines)}{_because(self._why)}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (MatchTimeout, (self.cmd, self.timeout, self.pattern, self.lines))
+        return (match_timeout, (self.cmd, self.timeout, self.pattern, self.lines, self._why))
+
+
+def match_timeout(
+    cmd: str, timeout: Seconds | None, pattern: Any, lines: list[Any], why: str | None
+) -> MatchTimeout:
+    """The error of a search whose time is up. `why` is what the child waits for."""
+    error = MatchTimeout(cmd, timeout, pattern, lines)
+    error._why = why
+    return error
+
+
+def _ended(returncode: int) -> str:
+    """How it ended, as every other error says it."""
+    if returncode >= 0:
+        return f"exited with code {returncode}"
+    import signal
+
+    try:
+        return f"was killed by {signal.Signals(-returncode).name}"
+    except ValueError:
+        return f"was killed by signal {-returncode}"
+
+
+def _because(why: str | None) -> str:
+    """The line that says why, as every timeout of a child has it."""
+    return "" if why is None else f"\n  why: {why}"
 
 
 def _tail(lines: list[Any]) -> str:

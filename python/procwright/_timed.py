@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import _core
-from ._timeout import Deadline
+from ._timeout import Deadline, seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,8 +28,18 @@ def within(
         if found is None and left == 0:
             from ._stream_errors import read_timeout
 
-            raise read_timeout(f"{what} from {stream.label}", timeout, stream)
+            look_why = look_at_child(stream, timeout)
+            why = None if look_why is None else look_why()
+            raise read_timeout(f"{what} from {stream.label}", timeout, stream, why)
     return found
+
+
+def look_at_child(stream: Any, timeout: Seconds | None) -> Callable[[], str | None] | None:
+    """What tells what the child of a stream waits for, whose reader has waited for so long in
+    vain; None if nobody is to pay for a look."""
+    keeper: Any = getattr(getattr(stream, "buffer", stream), "_keeper", None)
+    look: Callable[[], str | None] | None = keeper and keeper.look(seconds(timeout))
+    return look
 
 
 def _has_more(fd: int, left: float | None) -> bool:

@@ -9,13 +9,14 @@ from . import _core
 from ._invalid import bad_type, bad_value
 from ._options import quoted
 from ._stream import binary
-from ._timeout import Deadline
+from ._timeout import Deadline, seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Callable, Generator, Sequence
     from typing import Any, NoReturn, Protocol
 
+    from ._keeper import Keeper
     from ._process import AnyProcess
     from ._stream import Reader
     from ._types import Seconds
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         """A child, as far as a search in its streams needs one."""
 
         args: Any
+        _keeper: Keeper | None
 
         @property
         def process(self) -> AnyProcess: ...
@@ -56,6 +58,9 @@ def wait_for(
             if isinstance(step, Sleep):
                 step = steps.send(_sleep(step))
                 continue
+            if isinstance(step, Look):
+                step = steps.send(step.why())
+                continue
             try:
                 # Raises what the child was stopped for, if it has reached a limit.
                 code = child.wait(step.seconds)
@@ -73,9 +78,9 @@ def searching(
     decoding: tuple[str, str] | None,
     pattern: Any,
     timeout: Seconds | None,
-) -> Generator[Sleep | EndWait, Any, re.Match[Any]]:
+) -> Generator[Sleep | EndWait | Look, Any, re.Match[Any]]:
     """A search, without its sleeps: these are asked for. It is sent the places of the members
-    that have come, or how the child ended, None if it has not."""
+    that have come, how the child ended, None if it has not, or what it waits for."""
     deadline = Deadline(timeout)
     search = _Search(streams, decoding, pattern)
     ended = False
@@ -89,11 +94,12 @@ def searching(
             search.give_up(child, code)
         left = deadline.left()
         if left == 0:
-            from ._stream_errors import MatchTimeout
+            from ._stream_errors import match_timeout
 
-            raise MatchTimeout(
-                quoted(child.args), timeout, search.pattern.pattern, search.last_lines()
-            )
+            look = None if child._keeper is None else child._keeper.look(seconds(timeout))
+            why = None if look is None else (yield Look(look))
+            lines = search.last_lines()
+            raise match_timeout(quoted(child.args), timeout, search.pattern.pattern, lines, why)
         fds = [one.binary.readiness_fd() for one in search.open]
         if not ended:
             came = yield Sleep([*fds, child.process._handle], left)
@@ -126,6 +132,15 @@ class EndWait:
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
+
+
+class Look:
+    """Look what the child waits for, which takes some milliseconds."""
+
+    __slots__ = ("why",)
+
+    def __init__(self, why: Callable[[], str | None]) -> None:
+        self.why = why
 
 
 def _compiled(pattern: Any, kind: type) -> re.Pattern[Any]:

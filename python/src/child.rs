@@ -313,6 +313,12 @@ impl Child {
         Ok(py.detach(|| self.child.explain_timeout(waited, &words)))
     }
 
+    /// Why it has not gone on for so many seconds; None if that is no time, or not known.
+    fn why_after(&self, py: Python<'_>, waited: f64) -> PyResult<Option<String>> {
+        let waited = seconds("timeout", Some(waited)).map_err(|error| invalid(py, &error))?;
+        Ok(py.detach(|| self.child.why_after(waited)))
+    }
+
     /// The reason of a child that was stopped for a limit of its own.
     fn stopped_for(&self) -> Option<&'static str> {
         self.child.stopped_for().map(Reason::name)

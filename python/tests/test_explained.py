@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import os
+import pickle
 import re
 import sys
 
@@ -48,6 +49,46 @@ def test_input_on_stdin_is_held_by_us():
         assert ours[0].process().pid == os.getpid()
     assert str(child.waiting_for()) == f"sh ({child.pid}) has ended"
     assert child.waiting_for().kind == "nothing"
+
+
+def why_none_has_come(error, pid):
+    """Whether it says that cat waits for us."""
+    found = re.search(r"^  why: cat \((\d+)\) waits for input on stdin, pipe ", str(error), re.M)
+    return found is not None and int(found[1]) == pid
+
+
+def test_a_wait_for_a_word_says_why_there_is_none():
+    with spawn(["cat"], stdin=PIPE, stderr=DEVNULL, text=True) as child:
+        waits_for(child, "input")
+        for call in (
+            lambda timeout: child.wait_for("x", timeout=timeout),
+            lambda timeout: child.stdout.readline(timeout=timeout),
+            lambda timeout: child.stdout.read1(timeout=timeout),
+        ):
+            with pytest.raises(WaitTimeout) as caught:
+                call(1)
+            assert why_none_has_come(caught.value, child.pid), caught.value
+            copy = pickle.loads(pickle.dumps(caught.value))
+            assert (type(copy), str(copy)) == (type(caught.value), str(caught.value))
+            # Whoever asks again and again pays for no look.
+            with pytest.raises(WaitTimeout) as caught:
+                call(0.05)
+            assert "why:" not in str(caught.value)
+
+
+def test_a_wait_for_a_word_says_why_there_is_none_on_an_event_loop():
+    aio = pytest.importorskip("procwright.aio")
+
+    async def waits():
+        async with aio.spawn(["cat"], stdin=PIPE, stderr=DEVNULL, text=True) as child:
+            while (await child.waiting_for()).kind != "input":
+                pass
+            for call in (child.wait_for("x", timeout=1), child.stdout.readline(timeout=1)):
+                with pytest.raises(WaitTimeout) as caught:
+                    await call
+                assert why_none_has_come(caught.value, child.pid), caught.value
+
+    asyncio.run(waits())
 
 
 def test_room_for_output():

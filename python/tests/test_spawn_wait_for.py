@@ -78,7 +78,7 @@ def test_the_end_comes_first(shell):
     assert isinstance(error, subprocess.SubprocessError)
     assert (error.returncode, error.pattern) == (3, "never")
     assert sorted(error.lines) == ["one", "two"]
-    assert "returncode 3" in str(error)
+    assert " exited with code 3 before it said 'never'" in str(error)
     assert "    one" in str(error)
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
 

@@ -416,6 +416,7 @@ class TestBadValues < Minitest::Test
     @owners[call.owner] ||= case call.owner.name.delete_prefix("Procwright::")
                             when "Child" then child
                             when "Map" then keep(Procwright.map([]))
+                            when "Merged" then child(merged: true).merged
                             when "Process" then Procwright::Process.new($$)
                             when "LivenessMonitor" then Procwright::LivenessMonitor.new($$)
                             when "LivenessInvitation" then (@token = Procwright::LivenessToken.new).invite

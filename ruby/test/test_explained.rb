@@ -16,6 +16,21 @@ class TestExplained < Minitest::Test
     end
   end
 
+  def test_a_wait_for_a_word_says_why_there_is_none
+    child = Procwright.spawn("cat", stdin: :pipe)
+    sleep 0.001 until child.waiting_for.kind == :input
+    [-> { child.wait_for("x", timeout: 1) }, -> { child.stdout.gets(timeout: 1) }].each do |call|
+      error = assert_raises(Procwright::WaitTimeout, &call)
+      assert_match(/^  why: cat \(#{child.pid}\) waits for input on stdin, pipe /, error.message)
+    end
+    error = assert_raises(Procwright::WaitTimeout) { child.stdout.gets(timeout: 0.05) }
+    refute_includes error.message, "why:"
+    error = assert_raises(Procwright::EndedBeforeMatch) { Procwright.spawn("exit 4", shell: true).wait_for("x") }
+    assert_includes error.message, " exited with code 4 before it said /x/"
+  ensure
+    child&.stop
+  end
+
   def test_input_on_stdin_is_held_by_us
     child = Procwright.spawn(*READER, stdin: :pipe, **NOWHERE)
     waiting = waits_for(child, :input)

@@ -23,6 +23,17 @@ class TestMerged < Minitest::Test
     assert_predicate child.wait, :success?
   end
 
+  def test_a_line_with_a_time_limit
+    child = Procwright.spawn(CHILD, "cat", stdin: :pipe, merged: true)
+    [0, 0.05].each { |timeout| assert_raises(Procwright::WaitTimeout) { child.merged.gets(timeout: timeout) } }
+    child.stdin.write("hal")
+    assert_raises(Procwright::WaitTimeout) { child.merged.gets(timeout: 0.05) }
+    child.stdin.write("f\n")
+    assert_equal "half\n", child.merged.gets(timeout: 60).line
+    child.stdin.close
+    assert_nil child.merged.gets(timeout: 60)
+  end
+
   def test_chomp_and_encoding
     child = Procwright.spawn(CHILD, "print-bytes", "e90a", merged: true, encoding: "ISO-8859-1:UTF-8")
     assert_equal ["é"], child.merged.each(chomp: true).map(&:line)

@@ -326,6 +326,60 @@ class TestStream < Minitest::Test
     child.stop
   end
 
+  def test_a_line_with_a_time_limit
+    child = Procwright.spawn(CHILD, "cat", stdin: :pipe)
+    [0, 0.05].each do |timeout|
+      error = assert_raises(Procwright::WaitTimeout) { child.stdout.gets(timeout: timeout) }
+      assert_equal "no line from stdout of #{CHILD} cat within #{timeout} s; nothing is lost", error.message
+      assert_equal [child.stdout], error.pending
+    end
+    child.stdin.write("hal")
+    assert_raises(Procwright::WaitTimeout) { child.stdout.readline(timeout: 0.05) }
+    child.stdin.write("f\nmore\nré")
+    assert_equal ["half\n", "more", 2], [child.stdout.gets(timeout: 60), child.stdout.readline(chomp: true, timeout: 60), $.]
+    assert_raises(Procwright::WaitTimeout) { child.stdout.gets(timeout: 0) }
+    child.stdin.close
+    assert_equal ["ré", nil], [child.stdout.gets(timeout: 60), child.stdout.gets(timeout: 60)]
+    assert_raises(EOFError) { child.stdout.readline(timeout: 0) }
+    child.stop
+  end
+
+  def test_a_line_with_a_time_limit_and_a_separator
+    child = Procwright.spawn(CHILD, "cat", input: "a;b;\nc")
+    assert_equal ["a;", "b", "\n", "c", nil], [child.stdout.gets(";", timeout: 60), child.stdout.gets(";", chomp: true, timeout: 60),
+                                              child.stdout.gets(timeout: 60), child.stdout.gets(timeout: nil),
+                                              child.stdout.gets(timeout: 60)]
+    [-> { child.stdout.gets(3, timeout: 1) }, -> { child.stdout.gets(nil, timeout: 1) }, -> { child.stdout.gets("", timeout: 1) }].each do |call|
+      error = assert_raises(Procwright::InvalidValue, &call)
+      assert_operator error.message, :start_with?, "timeout is for a whole line, and gets was asked for "
+    end
+    child.stop
+  end
+
+  def test_a_line_with_a_time_limit_and_a_close
+    child = Procwright.spawn(CHILD, "cat", stdin: :pipe)
+    reader = Thread.new { raised { child.stdout.gets(timeout: 600) } }
+    Thread.pass until reader.status == "sleep"
+    child.stdout.close
+    assert_kind_of IOError, reader.value
+    child.stop
+  end
+
+  def test_no_method_takes_a_keyword_that_it_has_not
+    out = Procwright.spawn(CHILD, "cat", stdin: :pipe).stdout
+    {
+      gets: [], readline: [], each_line: [], each: [], readlines: [], read: [], readpartial: [5], sysread: [5], read_nonblock: [5],
+      getc: [], readchar: [], getbyte: [], readbyte: [], set_encoding: ["UTF-8"]
+    }.each do |name, arguments|
+      error = assert_raises(Procwright::InvalidValue, name) { out.public_send(name, *arguments, surprise: 1) }
+      assert_operator error.message, :start_with?, "surprise is 1, and "
+      next if %i[gets readline set_encoding].include?(name)
+
+      error = assert_raises(Procwright::InvalidValue, name) { out.public_send(name, *arguments, timeout: 0.3) }
+      assert_match(/has no such keyword: .*0\.3/, error.message)
+    end
+  end
+
   def test_it_cannot_be_copied
     assert_raises(TypeError) { stream.dup }
     assert_raises(TypeError) { Marshal.dump(stream) }

@@ -66,6 +66,7 @@ class TestStreamBadValues < Minitest::Test
   # What differs, and why: by the beginning of what is told of it.
   DIFFERENT = {
     /\A(seek|sysseek|pos=|pread|pwrite)\(/ => "a pipe has no position, whatever is asked for: Errno::ESPIPE",
+    /\A(gets|readline)\(timeout: / => "an IO takes any keyword, and goes on without it",
     /\A(wait|wait_readable|wait_writable)\(/ => "what waits here takes seconds as all waits of this library do",
     /\Aset_encoding\(NUL\)/ => "an IO refuses a NUL in the second name alone"
   }.freeze

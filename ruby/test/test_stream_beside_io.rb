@@ -91,7 +91,6 @@ class TestStreamBesideIO < Minitest::Test
                 ODD, Words.new("s"), [], true].freeze
   READS = {
     "gets" => ->(io) { [io.gets, $_, io.gets(chomp: true), $_, io.gets(3), $_, io.read && io.gets, $_] },
-    "gets of a keyword that there is not" => ->(io) { io.gets(chop: true) },
     "readline" => ->(io) { [io.readline, $_, io.readline(chomp: true), io.read, io.readline] },
     "readlines" => ->(io) { [io.readlines, $_] },
     "each_line" => ->(io) { io.each_line.to_a },

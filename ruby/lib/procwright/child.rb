@@ -325,6 +325,14 @@ module Procwright
     # @private
     def command = Shellwords.join(@argv)
 
+    # The line of an error that says why it has not gone on for so many seconds; empty if that is no
+    # time, or not known.
+    # @private
+    def why_after(seconds)
+      why = Fibers.on_thread { @native.why_after(seconds) } if seconds
+      why ? "\n  why: #{why}" : ""
+    end
+
     # Calls `on_event` for what has happened to its streams. If it raises, what it was not
     # called with is for the next call.
     # @private

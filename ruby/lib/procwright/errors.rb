@@ -158,6 +158,13 @@ module Procwright
       @timeout = timeout
       @pending = pending
     end
+
+    # That of a read of a line out of `child`.
+    # @private
+    def self.of_a_read(stream, timeout, child)
+      why = child ? child.why_after(timeout) : ""
+      new(stream.label, timeout, [stream], "no line from #{stream.label} within #{Seconds.shown(timeout)}; nothing is lost#{why}")
+    end
   end
 
   # The stream was closed in this process, before or while it was used. The message is

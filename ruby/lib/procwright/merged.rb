@@ -30,11 +30,19 @@ module Procwright
 
     # Reads the next line. Waits until it is there.
     # @param chomp [Boolean] without its end
+    # @param timeout [Numeric, nil] seconds
     # @return [Line, Gap, nil] nil at the end of both
     # @raise [IOError] if it is closed, before or meanwhile
-    def gets(chomp: false)
+    # @raise [WaitTimeout] if no whole line has come by then; what has stays, for the next call
+    def gets(chomp: false, timeout: nil)
       @before_call&.call
-      number, time, line, ambiguous = next_item(chomp)
+      seconds = Arguments.seconds("timeout", timeout)
+      item = next_item(chomp, seconds)
+      if item.nil?
+        raise WaitTimeout.of_a_read(self, seconds, @child)
+      end
+
+      number, time, line, ambiguous = item
       return if number.nil?
       return Gap.new(line) if number.zero?
 
@@ -77,11 +85,11 @@ module Procwright
 
     private
 
-    # Stream number, time and line; an empty array at the end.
-    def next_item(chomp)
-      return @native.next(chomp) unless Fibers.scheduled?
+    # Stream number, time and line; an empty array at the end; nil if the time came first.
+    def next_item(chomp, seconds)
+      return @native.next(chomp) unless seconds || Fibers.scheduled?
 
-      Fibers.until_found(readiness_fd, nil) { @native.try_next(chomp) }
+      Fibers.until_found(readiness_fd, seconds) { @native.try_next(chomp) }
     end
   end
 end

@@ -104,9 +104,16 @@ module Procwright
 
     def binmode? = @encodings.binary?
 
-    # IO#set_encoding, without options.
+    # IO#set_encoding, without its options.
     # @return [self]
-    def set_encoding(external, internal = nil, **)
+    # @raise [InvalidValue] for an option
+    def set_encoding(external, internal = nil, **options)
+      unless options.empty?
+        name, value = options.first
+        raise InvalidValue, "#{name} is #{Arguments.shown(value)}, and set_encoding has no options: convert what was read, " \
+                            "line.encode(..., #{name}: #{Arguments.shown(value)})"
+      end
+
       external, internal = [external, internal].map { |encoding| known(encoding) }
       change_encodings(@encodings.with(external, internal))
     end

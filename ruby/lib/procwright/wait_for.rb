@@ -7,10 +7,10 @@ module Procwright
     attr_reader :lines
 
     # @private
-    def initialize(command, timeout, pattern, lines)
+    def initialize(command, timeout, pattern, lines, why = "")
       super(command, timeout)
       @lines = lines
-      @words = "#{command} did not say #{pattern.inspect} within #{Seconds.shown(timeout)}#{OutputSearch.tail(lines)}"
+      @words = "#{command} did not say #{pattern.inspect} within #{Seconds.shown(timeout)}#{OutputSearch.tail(lines)}#{why}"
     end
 
     def message = @words
@@ -27,7 +27,7 @@ module Procwright
 
     # @private
     def initialize(command, status, pattern, lines)
-      super("#{command} #{status ? "ended (#{status})" : 'closed its output'} before it said " \
+      super("#{command} #{status ? OutputSearch.ended(status) : 'closed its output'} before it said " \
             "#{pattern.inspect}#{OutputSearch.tail(lines)}")
       @status = status
       @lines = lines
@@ -49,6 +49,13 @@ module Procwright
       return "; it said nothing" if lines.empty?
 
       "; its last lines:\n#{lines.map { |line| "    #{line.dup.force_encoding('UTF-8').scrub}" }.join("\n")}"
+    end
+
+    # How it ended, as every other error says it.
+    def self.ended(status)
+      return "exited with code #{status.exitstatus}" if status.exited?
+
+      status.signaled? ? "was killed by SIG#{status.signal_name.delete_prefix('SIG')}" : "ended (#{status})"
     end
 
     def initialize(child, pattern, name)
@@ -74,7 +81,7 @@ module Procwright
 
         give_up(status) if @open.empty?
         left = deadline.remaining
-        raise MatchTimeout.new(@child.command, seconds, @pattern, @lines) if left&.zero?
+        raise MatchTimeout.new(@child.command, seconds, @pattern, @lines, @child.why_after(seconds)) if left&.zero?
 
         if status.nil? || status.success?
           wait_for_output(left, status)

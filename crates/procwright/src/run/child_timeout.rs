@@ -15,6 +15,35 @@ use procwright_process::holders::Holders;
 const WORTH_A_LOOK: Duration = Duration::from_secs(1);
 
 impl Child {
+    /// Why it has not gone on for so long, in the words of [`waiting_for`](Child::waiting_for):
+    /// what whoever has waited in vain for a line of it, or for its end, wants to know. `None`
+    /// after less than a second, for which nobody looks, and where it waits for nobody else.
+    ///
+    /// ```
+    /// use procwright::{Command, Stdin};
+    /// use std::time::Duration;
+    ///
+    /// let child = Command::new("cat").stdin(Stdin::Pipe).spawn()?;
+    /// assert_eq!(child.why_after(Duration::from_millis(999)), None);
+    /// // Nothing announces that a program has begun to wait.
+    /// let why = loop {
+    ///     if let Some(why) = child.why_after(Duration::from_secs(1)) {
+    ///         break why;
+    ///     }
+    /// };
+    /// assert!(why.contains("waits for input on stdin"), "{why}");
+    /// child.stop();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Blocking
+    /// While all processes of the machine are looked at.
+    pub fn why_after(&self, waited: impl Into<Timeout>) -> Option<String> {
+        let waited = waited.into().duration()?;
+        let waiting = (waited >= WORTH_A_LOOK).then(|| self.waiting_for().ok())?;
+        waiting?.why().map(str::to_owned)
+    }
+
     /// The text for a wait that has come to its time, in the words of a
     /// [`run`](crate::Command::run) that timed out: what each process is doing, who holds
     /// which stream, for how long the program could not write, and the end of `last_words`, which
@@ -67,9 +96,8 @@ impl Child {
             }
         };
         if exit.is_none()
-            && waited.is_some_and(|waited| waited.0 >= WORTH_A_LOOK)
-            && let Ok(waiting) = self.waiting_for()
-            && let Some(why) = waiting.why()
+            && let Some(waited) = waited
+            && let Some(why) = self.why_after(waited.0)
         {
             let _ = write!(text, "\n  why: {why}");
         }

@@ -49,6 +49,7 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     class.define_method("stop_in_background", method!(Child::stop_in_background, 0))?;
     class.define_method("stopped_for", method!(Child::stopped_for, 0))?;
     class.define_method("explain_timeout", method!(Child::explain_timeout, 3))?;
+    class.define_method("why_after", method!(Child::why_after, 1))?;
     class.define_method("waiting_for", method!(Child::waiting_for, 0))?;
     class.define_method("explain", method!(Child::explain, 0))?;
     class.define_method("resize", method!(Child::resize, 2))?;
@@ -316,6 +317,15 @@ impl Child {
             let last_words = self.last_words(last_words);
             let text = without_gvl_briefly(|| self.child.explain_timeout(waited, &last_words))?;
             text.map_err(|panic| panic_error(&*panic))
+        })
+    }
+
+    /// Why it has not gone on for so many seconds; nil if that is no time, or not known.
+    fn why_after(&self, waited: f64) -> Result<Option<String>, Error> {
+        guarded(|| {
+            let waited = seconds("timeout", Some(waited))?;
+            let why = without_gvl_briefly(|| self.child.why_after(waited))?;
+            why.map_err(|panic| panic_error(&*panic))
         })
     }
 

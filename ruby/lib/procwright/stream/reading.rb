@@ -16,17 +16,21 @@ module Procwright
       number
     end
 
-    # @!method gets(separator = $/, limit = nil, chomp: false)
-    #   The next line with its end, nil at the end of the stream; also in `$_`. As IO#gets.
+    # @!method gets(separator = $/, limit = nil, chomp: false, timeout: nil)
+    #   The next line with its end, nil at the end of the stream; also in `$_`. As IO#gets, but that
+    #   another keyword is refused.
+    #   @param timeout [Numeric, nil] seconds for the whole line, of which a limit is none
     #   @return [String, nil]
     #   @raise [IOError] if it is closed, before or meanwhile
+    #   @raise [WaitTimeout] if no whole line has come by then; what has stays, for the next call
 
-    # @!method readline(separator = $/, limit = nil, chomp: false)
+    # @!method readline(separator = $/, limit = nil, chomp: false, timeout: nil)
     #   {#gets}, but for the end.
     #   @raise [EOFError] at the end
 
     # @yieldparam line [String]
-    def each_line(*args, chomp: false, &block)
+    def each_line(*args, chomp: false, **unknown, &block)
+      refuse_keywords("each_line", unknown)
       return to_enum(:each_line, *args, chomp: chomp) unless block
 
       separator, limit = separator_and_limit(args)
@@ -39,7 +43,10 @@ module Procwright
     alias each each_line
 
     # @return [Array<String>]
-    def readlines(*args, chomp: false) = each_line(*args, chomp: chomp).to_a
+    def readlines(*args, chomp: false, **unknown)
+      refuse_keywords("readlines", unknown)
+      each_line(*args, chomp: chomp).to_a
+    end
 
     # @!method read(length = nil, buffer = nil)
     #   Reads all up to the end without a length, and else so many bytes, or fewer at the end.
@@ -161,21 +168,53 @@ module Procwright
     # True for what was given as keywords, and for a Hash that could have been.
     def keywords?(last) = last.is_a?(Hash) && last.keys.all?(Symbol)
 
-    def take_gets(taken, args)
+    def take_gets(taken, args, name = "gets")
       *args, keywords = args if keywords?(args.last)
-      chomp = keywords ? chomp?(**keywords) : false
+      chomp, seconds = keywords ? of_a_line(name, **keywords) : false
       separator, limit = args.empty? ? [compatible($/), nil] : separator_and_limit(args)
-      line(taken, separator, limit, chomp)
+      return line(taken, separator, limit, chomp) if seconds.nil?
+
+      refuse_limit(name, separator, limit)
+      line_within(taken, separator, chomp, seconds)
     end
 
     def take_line(taken, args) = line(taken, *args)
 
-    def chomp?(chomp: false, **) = chomp
+    def of_a_line(name, chomp: false, timeout: nil, **unknown)
+      refuse_keywords(name, unknown, "chomp and timeout")
+      [chomp, Arguments.seconds("timeout", timeout)]
+    end
 
-    def take_readline(taken, args) = take_gets(taken, args) || raise(EOFError, "end of file reached")
+    # What to do with a time limit, by the method that has none.
+    WITHIN = {
+      "each_line" => "gets has one: while line = stream.gets(timeout: %<value>s)",
+      "readlines" => "gets has one: while line = stream.gets(timeout: %<value>s)",
+      "read" => "communicate and result of the child have one; or wait_readable(%<value>s), and read_nonblock"
+    }.freeze
+    private_constant :WITHIN
+
+    # Refuses keywords that a method has not: an IO takes any, and goes on without them.
+    def refuse_keywords(name, unknown, known = "none")
+      return if unknown.empty?
+
+      keyword, value = unknown.first
+      hint = known == "none" ? nil : "it has #{known}"
+      if keyword == :timeout
+        hint = format(WITHIN.fetch(name, "wait_readable(%<value>s) before it"), value: Arguments.shown(value))
+      end
+      raise InvalidValue, "#{keyword} is #{Arguments.shown(value)}, and #{name} has no such keyword: #{hint || 'leave it out'}"
+    end
+
+    # Refuses what is a keyword among the arguments of a method that has none.
+    def without_keywords(name, args)
+      refuse_keywords(name, args.last) if keywords?(args.last)
+      args
+    end
+
+    def take_readline(taken, args) = take_gets(taken, args, "readline") || raise(EOFError, "end of file reached")
 
     def take_read(taken, args)
-      length, buffer = limited(args, 0..2)
+      length, buffer = limited(without_keywords("read", args), 0..2)
       check_readable
       buffer = modifiable(buffer)
       length = integer(length) unless length.nil?
@@ -192,7 +231,7 @@ module Procwright
     end
 
     def take_readpartial(taken, args)
-      most, buffer = limited(args, 1..2)
+      most, buffer = limited(without_keywords("readpartial", args), 1..2)
       part = read_some(taken, most, buffer, true)
       part.nil? ? raise(EOFError, "end of file reached") : part
     end
@@ -211,10 +250,13 @@ module Procwright
       end
     end
 
-    def raises?(exception: true) = true_or_false(exception)
+    def raises?(exception: true, **unknown)
+      refuse_keywords("read_nonblock", unknown, "exception")
+      true_or_false(exception)
+    end
 
     def take_getbyte(taken, args)
-      limited(args, 0..0)
+      limited(without_keywords("getbyte", args), 0..0)
       check_readable
       @native.read(1, taken).getbyte(0)
     end
@@ -222,7 +264,7 @@ module Procwright
     def take_readbyte(taken, args) = take_getbyte(taken, args) || raise(EOFError, "end of file reached")
 
     def take_getc(taken, args)
-      limited(args, 0..0)
+      limited(without_keywords("getc", args), 0..0)
       check_readable
       bytes = @native.read(1, taken)
       return if bytes.empty?
@@ -308,6 +350,33 @@ module Procwright
       @lineno += 1
       $. = @lineno
       line
+    end
+
+    # Refuses a time limit for what is no whole line: it would have to put back what has come.
+    def refuse_limit(name, separator, limit)
+      return if separator && !separator.empty? && limit.nil?
+
+      raise InvalidValue, "timeout is for a whole line, and #{name} was asked for #{limit ? 'a part of one' : 'more'}: " \
+                          "call wait_readable(seconds), and readpartial"
+    end
+
+    # The line, if it comes within these seconds. Until it is whole it stays where it is, so that
+    # the next call finds what this one has waited for.
+    def line_within(taken, separator, chomp, seconds)
+      check_readable
+      deadline = Deadline.new(seconds)
+      frame = frame(separator)
+      while (line = @native.line(frame, nil, chomp, false, taken)) == false
+        left = deadline.remaining
+        raise WaitTimeout.of_a_read(self, seconds, @child) if left&.zero?
+
+        Fibers.on_thread { Native.wait([readiness_fd], 0, :exited, left) }
+        raise StreamClosed.new(label, true) if closed?
+      end
+      return if line.nil?
+
+      $. = @lineno += 1
+      @encodings.decode(line.force_encoding(@encodings.source))
     end
 
     # True if a line is what the child wrote up to the separator.
