@@ -65,7 +65,7 @@
 #   _types                               types, for type checkers alone
 #
 # Native classes call their Python half by name, and return what that has made. Upward from _core:
-# _liveness, _process, _queue, _run_errors.
+# _liveness, _process, _queue, _run_errors, _unknown.
 
 from __future__ import annotations
 

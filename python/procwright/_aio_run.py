@@ -78,7 +78,8 @@ async def run(args: Args, **options: Any) -> Result[Any, Any, Any]:
     if unknown:
         from ._unknown import refusal
 
-        raise refusal("run", unknown, ["args", *_DEFAULTS], SPAWN, options.get("shell"))
+        known = ["args", *_DEFAULTS]
+        raise refusal("run", unknown, known, SPAWN, options.get("shell"), "aio.")
     await checkpoint()
     call = RunCall(given)
     if _starting.answer is not None or _wants_thread(given):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from . import _core, _starting
 from ._arguments import callback, flag, items, number, pairs, word
 from ._generic import Generic, Out
@@ -139,6 +141,7 @@ def pipeline(
     shown, raw, all_given = [], [], []
     for place, stage in enumerate(stages):
         args, given = _stage(place, stage, of_all)
+        _refuse_line(stages, place, args, given["shell"])
         if place == len(stages) - 1:
             given["stdout"] = stdout
         shown.append(args)
@@ -239,6 +242,28 @@ def _refuse_one_list(stages: tuple[Any, ...]) -> None:
         if given and all(isinstance(one, (list, tuple)) or hasattr(one, "keys") for one in given):
             hint = "each stage is an argument: pass pipeline(*stages)"
             raise bad_type("stages[0]", given, hint)
+
+
+def _refuse_line(stages: tuple[Any, ...], place: int, args: Any, shell: Any) -> None:
+    """Refuses a program and its arguments in one string, and says what the call would be."""
+    if shell or not isinstance(args, (str, bytes)):
+        return
+    import shlex
+
+    def words(stage: Any) -> str:
+        if not isinstance(stage, (str, bytes)):
+            return shown(stage)
+        line = os.fsdecode(stage)
+        try:
+            return shown(shlex.split(line))
+        except ValueError:
+            return shown([line])
+
+    name = f"stages[{place}]" if args is stages[place] else f"stages[{place}]['args']"
+    hint = f"pass each stage as a list, pipeline({', '.join(words(stage) for stage in stages)})"
+    if name.endswith("]['args']"):
+        hint = f"pass a list, {{'args': {words(args)}, ...}}"
+    raise bad_type(name, args, f"{hint}; lines for the shell with shell=True")
 
 
 def _ok_codes(codes: Any, count: int) -> list[tuple[int, list[int]]]:

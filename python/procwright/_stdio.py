@@ -166,6 +166,7 @@ def _sink(name: str, target: Any) -> tuple[str, object]:
         hint = f"pass {_WORDS[target]}, or pathlib.Path({target!r}) for a file of that name"
         raise bad_value(name, target, hint)
     if isinstance(target, (str, bytes)) or hasattr(target, "__fspath__"):
+        _refuse_redirection(name, target)
         return "file", encoded(name, target)
     if isinstance(target, (list, tuple)):
         raise bad_type(name, target, f"pass one of them: {_TWO_PLACES}")
@@ -181,6 +182,22 @@ def _sink(name: str, target: Any) -> tuple[str, object]:
         # Our earlier writes have to stand before what the program writes.
         flush()
     return _descriptor(name, fd)
+
+
+def _refuse_redirection(name: str, target: Any) -> None:
+    """Refuses what is a shell's redirection, and would be the name of a file here."""
+    text = target.decode(errors="replace") if isinstance(target, bytes) else target
+    if not isinstance(text, str) or not text.startswith(">"):
+        return
+    path = text.lstrip(">").strip()
+    does = f"{name}={path!r}"
+    if text.startswith(">>"):
+        does = f"{name}=open({path!r}, 'ab')"
+    hint = (
+        f"it is a path, and no line of a shell: pass {does}; pathlib.Path({text!r}) if that is "
+        "its name"
+    )
+    raise bad_value(name, target, hint)
 
 
 def refuse_same_file(given: Mapping[str, Any]) -> None:

@@ -42,10 +42,14 @@ _FILE = "stdout=path sends it there alone, keep_full=path besides"
 _TYPED = "spawn() it, and use wait_for() and stdin.write() of the child"
 _LATER = "spawn() returns at once"
 _NOT_RUN = "leave the call out: shlex.join(args) is the line that it would run"
+_APPENDED = 'a file is written anew unless it was opened so: stdout=open(path, "ab")'
+_IN_RUN = "map() runs many: map(commands, parallel=4)"
 #: Parameters that other libraries have, and what does here what they do there: of `run` and
 #: `spawn`, or of each.
 _HABITS: dict[str, str | tuple[str, str]] = {
     "all": "pass stderr=STDOUT, or merged=True",
+    "append": _APPENDED,
+    "append_stdout": _APPENDED,
     "answers": _TYPED,
     "asynchronous": _LATER,
     "background": _LATER,
@@ -102,6 +106,9 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "out": "use stdout",
     "out_stream": _FILE,
     "output": "use stdout",
+    "parallel": _IN_RUN,
+    "max_workers": _IN_RUN,
+    "jobs": _IN_RUN,
     "pgid": "use process_group",
     "pgroup": "use process_group",
     "quiet": _NOT_SHOWN,
@@ -151,6 +158,10 @@ _OF_MAP = {
     "concurrency": _AT_A_TIME,
     "dry": _LINES,
     "dry_run": _LINES,
+    "explain_after": (
+        'the command does it for each: ["procwright", "run", "--explain-after", "30s", '
+        '"--", program, ...]; a timeout says in its result why a command did not end'
+    ),
     "fail_fast": _NO_MORE,
     "func": "map runs programs: pass their arguments",
     "halt": _NO_MORE,
@@ -193,6 +204,10 @@ _OWN_TERMINAL = 'no stage has a terminal: run() one program with pty=True, as ["
 #: there.
 _OF_PIPELINE = {
     "callback": _AT_THE_END,
+    "explain_after": (
+        'the command does it: run(["procwright", "pipe", program, ..., "--to", program, ...], '
+        "explain_after=30)"
+    ),
     "keep_full": _PASSED_ON,
     "log": _PASSED_ON,
     "log_file": _PASSED_ON,
@@ -228,6 +243,8 @@ _OF_A_COMMAND = {
 }
 #: Of two names that are less alike one is no slip of the other.
 _ALIKE = 0.8
+#: Names of parameters that an error lists: those that are most like the one that was given.
+_SHOWN = 8
 #: Parameters of `run`, and what does for a child what they do there.
 _OF_A_CHILD = {
     "check": "call check_returncode() of the child's result()",
@@ -236,8 +253,22 @@ _OF_A_CHILD = {
 }
 
 
+_BOUND = 'limit is how much a lane takes, as "1MiB"; how many messages that are is not counted'
+#: Parameters of other queues.
+_OF_A_RECEIVER = {
+    "capacity": _BOUND,
+    "maxlen": _BOUND,
+    "maxsize": _BOUND,
+    "name": "Receiver.open(name) makes a queue that has one",
+    "senders": "lanes is how many there may be at a time",
+    "size": _BOUND,
+    "timeout": "recv(timeout=) has one",
+}
+
+
 #: What is said of one function alone, before what is said of all.
 _OF_A_FUNCTION = {
+    "Receiver": _OF_A_RECEIVER,
     "a command": {**_OF_MAP, **_OF_A_COMMAND},
     "map": _OF_MAP,
     "pipeline": _OF_PIPELINE,
@@ -251,16 +282,17 @@ def refusal(
     known: Iterable[str],
     others: Iterable[str],
     shell: object = False,
+    where: str = "",
 ) -> InvalidValue:
     """The error for parameters that `function` does not have. `others` are those of its
-    sibling, and `shell` is what it was given."""
+    sibling, `shell` is what it was given, and `where` the module in front of its name."""
     name, value = next(iter(unknown.items()))
     known = [one for one in known if one not in ("unknown", "words")]
     if name == "executable" and shell:
         hint = f"shell names the shell: pass shell={shown(value)} in place of both"
     else:
         hint = _hint(function, name, known, others)
-    whose = f"{function}() has no such parameter"
+    whose = f"{where}{function}() has no such parameter"
     if function == "a command":
         whose = "a command of map() has no such option"
     return _WrongType(f"{name} is {shown(value)}, and {whose}: {hint}")
@@ -318,8 +350,14 @@ def _hint(function: str, name: str, known: list[str], others: Iterable[str]) -> 
         return f"did you mean {near[0]}?"
     alike = difflib.SequenceMatcher(None, b=snake)
 
-    def distance(other: str) -> float:
+    def distance(other: str) -> tuple[float, str]:
         alike.set_seq1(other)
-        return -alike.ratio()
+        # By the name where two are as near, whatever the order of a set.
+        return -alike.ratio(), other
 
-    return f"it has {', '.join(sorted(known, key=distance))}"
+    nearest = sorted(known, key=distance)
+    if len(nearest) <= _SHOWN:
+        return f"it has {', '.join(nearest)}"
+    place = "map" if function == "a command" else function
+    listed = ", ".join(nearest[:_SHOWN])
+    return f"it has {listed} and {len(nearest) - _SHOWN} more, all in help(procwright.{place})"

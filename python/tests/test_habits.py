@@ -28,6 +28,7 @@ from procwright import (
     Stop,
     _missing,
     _unknown,
+    queue,
     run,
     spawn,
 )
@@ -73,6 +74,36 @@ def test_only_a_slip_is_guessed(name, hint):
     with pytest.raises(InvalidValue) as caught:
         run(["true"], **{name: 5})
     assert f": {hint}" in str(caught.value)
+
+
+def test_the_nearest_names_are_listed_and_no_more():
+    texts = set()
+    for seed in ("1", "2"):
+        code = "import procwright\ntry: procwright.map([], nonsense=5)\n"
+        code += "except procwright.InvalidValue as error: print(error)"
+        env = {"PYTHONHASHSEED": seed}
+        texts.add(run([sys.executable, "-c", code], extra_env=env, text=True, check=True).stdout)
+    (text,) = texts
+    listed = text.split(": it has ")[1]
+    assert listed.count(",") == 8, text
+    assert " more, all in help(procwright.map)\n" in listed
+
+
+def test_a_file_to_append_to():
+    with pytest.raises(InvalidValue, match=r'stdout=open\(path, "ab"\)'):
+        run(["true"], append=True)
+    with pytest.raises(InvalidValue, match=r"it is a path.*stdout=open\('log', 'ab'\)"):
+        run(["true"], stdout=">>log")
+
+
+def test_parameters_of_other_queues():
+    for make in (
+        queue.Receiver,
+        queue.Receiver.of_parent,
+        functools.partial(queue.Receiver.open, "x"),
+    ):
+        with pytest.raises(InvalidValue, match="no such parameter: limit is how much a lane takes"):
+            make(maxsize=5)
 
 
 @pytest.mark.parametrize("name", ["daemon", "detached"])

@@ -166,7 +166,23 @@ def test_all_are_started_or_none(tmp_path):
         ((["cat"], ["cat"]), {"elastic": {0: "spill"}}, "elastic[0] is 'spill'"),
         ((["cat"],), {"elastic": {0: True}}, "a stage in elastic is 0"),
         ((["cat"],), {"input": b"", "stdin": b""}, "stdin and input"),
-        (("cat x",), {}, "args is 'cat x'"),
+        (
+            ("echo a", ["cat"]),
+            {},
+            "stages[0] is 'echo a': pass each stage as a list, pipeline(['echo', 'a'], ['cat']); "
+            "lines for the shell with shell=True",
+        ),
+        (
+            (["cat"], "tr a b"),
+            {},
+            "stages[1] is 'tr a b': pass each stage as a list, pipeline(['cat']",
+        ),
+        (
+            ({"args": "cat x"},),
+            {},
+            "stages[0]['args'] is 'cat x': pass a list, {'args': ['cat', 'x'], ",
+        ),
+        ((["cat"],), {"explain_after": 3}, 'run(["procwright", "pipe", program'),
         ((["cat"], ["cat", 1]), {}, "args[1] is 1"),
         ((["cat"], [""]), {}, "stage 2: args starts"),
     ],

@@ -10,6 +10,7 @@ end
 require_relative "procwright/version"
 require_relative "procwright/seconds"
 require_relative "procwright/errors"
+require_relative "procwright/names_of_others"
 require "procwright/native"
 require_relative "procwright/deadline"
 require_relative "procwright/waitable"

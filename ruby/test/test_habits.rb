@@ -64,6 +64,26 @@ class TestHabits < Minitest::Test
     end
   end
 
+  def test_methods_of_others_have_a_hint
+    { exit_code: "use exitstatus", returncode: "use exitstatus", ok?: "use success?" }.each do |name, hint|
+      [Procwright.run("true"), Procwright.pipeline(["true"], ["cat"]), Procwright.map([["true"]]).first].each do |one|
+        error = assert_raises(NoMethodError) { one.public_send(name) }
+        assert_equal "undefined method '#{name}' for an instance of #{one.class}: #{hint}", error.message.lines.first.chomp
+        refute_respond_to one, name
+        assert_raises(NoMethodError) { one.surprise }
+      end
+    end
+    error = assert_raises(NoMethodError) { Procwright.capture3("true") }
+    assert_includes error.message, "use Procwright::Open3.capture3"
+    assert_raises(NoMethodError) { Procwright.surprise }
+  end
+
+  def test_a_redirection_is_no_path
+    error = assert_raises(Procwright::InvalidValue) { Procwright.run("true", stdout: ">>log") }
+    assert_includes error.message, 'no line of a shell: pass ["log", "a"]'
+    refute_path_exists ">>log"
+  end
+
   def test_every_habit_has_a_hint
     Procwright::Options::HABITS.each do |name, hint|
       %i[run spawn].each do |call|

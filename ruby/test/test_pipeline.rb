@@ -151,7 +151,7 @@ class TestPipeline < Minitest::Test
   end
 
   {
-    [] => "stages is []: a pipeline has one program at least; ", ["cat x"] => 'stage 1: a stage("cat x"): the program and its arguments are one string', ["cat", ["cat", nil]] => "stage 2: argv[1] is nil: ",
+    [] => "stages is []: a pipeline has one program at least; ", ["cat x"] => 'stage 1: the program and its arguments are one string, "cat x". Pass ["cat", "x"] for it', ["cat", ["cat", nil]] => "stage 2: argv[1] is nil: ",
     ["cat", []] => "stage 2: argv is [], which is empty: ", ["cat", [""]] => "stage 2: argv",
     ["cat", { cwd: "/" }] => "stage 2: it is #{{ cwd: '/' }}, which has no argv: ",
     ["cat", { argv: ["cat"], stdin: :null }] => "stage 2: stdin is :null, and a stage has no such keyword: it is one of the whole",

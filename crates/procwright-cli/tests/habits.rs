@@ -271,7 +271,15 @@ fn hints_are_what_to_type() {
         ("run", "--report-file", "--report-to FILE"),
         ("run", "--max-output", "--limit SIZE"),
         ("pipe", "--shell", "procwright pipe sh -c 'LINE'"),
-        ("pipe", "--tag", "procwright run --log FILE procwright pipe"),
+        ("pipe", "--tag", "procwright run --tag procwright pipe"),
+        ("pipe", "--log", "procwright run --log FILE procwright pipe"),
+        (
+            "pipe",
+            "--explain-after",
+            "procwright run --explain-after 30s procwright pipe",
+        ),
+        ("doctor", "--name", "$(pgrep NAME)"),
+        ("doctor", "--watch", "watch procwright doctor PID"),
         (
             "pipe",
             "--retry",

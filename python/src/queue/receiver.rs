@@ -8,7 +8,7 @@ use procwright::queue::{self, Error, Options, Overflow};
 use procwright::time::Timeout;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList};
 use pyo3::{PyTraverseError, PyVisit};
 
 use super::calls::call_python;
@@ -18,6 +18,7 @@ use super::guard::{EndpointGuard, InPlace, OwnedReceiver};
 use super::readiness::CachedReadiness;
 use super::waiting::deadline;
 use super::{Invitation, Sender, View, arguments, copy, unpickled, waiting};
+use crate::python;
 
 /// Receives what the senders of a queue send, each one's messages in their order.
 ///
@@ -58,10 +59,27 @@ fn shape(lanes: usize, first: Option<usize>, limit: usize, keep: usize) -> Optio
     first.map_or(options, |first| options.first(first))
 }
 
+/// Refuses parameters of other queues, with what to write in their place.
+fn refuse_unknown(py: Python<'_>, unknown: Option<Bound<'_, PyDict>>) -> PyResult<()> {
+    match unknown {
+        None => Ok(()),
+        Some(unknown) => {
+            let known = ("lanes", "first", "limit", "keep");
+            let given = ("Receiver", unknown, known, ());
+            Err(python::exception(
+                py,
+                "procwright._unknown",
+                "refusal",
+                given,
+            ))
+        }
+    }
+}
+
 #[pymethods]
 impl Receiver {
     #[new]
-    #[pyo3(signature = (*, lanes=64, first=None, limit=64 << 20, keep=16 << 20))]
+    #[pyo3(signature = (*, lanes=64, first=None, limit=64 << 20, keep=16 << 20, **unknown))]
     #[pyo3(text_signature = "(*, lanes=64, first=None, limit=67108864, keep=16777216)")]
     fn new(
         py: Python<'_>,
@@ -69,7 +87,9 @@ impl Receiver {
         #[pyo3(from_py_with = arguments::maybe_first)] first: Option<usize>,
         #[pyo3(from_py_with = arguments::limit)] limit: usize,
         #[pyo3(from_py_with = arguments::keep)] keep: usize,
+        unknown: Option<Bound<'_, PyDict>>,
     ) -> PyResult<Receiver> {
+        refuse_unknown(py, unknown)?;
         let options = shape(lanes, first, limit, keep);
         let made = py.detach(|| options.create());
         Receiver::from_result(py, made)
@@ -80,7 +100,7 @@ impl Receiver {
     /// Once: then the descriptors are not inherited any more. Raises `NoParent` if this
     /// process was not spawned so, or it was taken before.
     #[staticmethod]
-    #[pyo3(signature = (*, lanes=64, first=None, limit=64 << 20, keep=16 << 20))]
+    #[pyo3(signature = (*, lanes=64, first=None, limit=64 << 20, keep=16 << 20, **unknown))]
     #[pyo3(text_signature = "(*, lanes=64, first=None, limit=67108864, keep=16777216)")]
     fn of_parent(
         py: Python<'_>,
@@ -88,7 +108,9 @@ impl Receiver {
         #[pyo3(from_py_with = arguments::maybe_first)] first: Option<usize>,
         #[pyo3(from_py_with = arguments::limit)] limit: usize,
         #[pyo3(from_py_with = arguments::keep)] keep: usize,
+        unknown: Option<Bound<'_, PyDict>>,
     ) -> PyResult<Receiver> {
+        refuse_unknown(py, unknown)?;
         let options = shape(lanes, first, limit, keep);
         let made = py.detach(|| options.of_parent());
         Receiver::from_result(py, made)
@@ -107,7 +129,7 @@ impl Receiver {
     /// Raises `NameTaken` if the receiver of that queue lives; otherwise as `Receiver`, and
     /// `OSError` if the directory is not this user's alone.
     #[staticmethod]
-    #[pyo3(signature = (name, *, lanes=64, first=None, limit=64 << 20, keep=16 << 20))]
+    #[pyo3(signature = (name, *, lanes=64, first=None, limit=64 << 20, keep=16 << 20, **unknown))]
     #[pyo3(text_signature = "(name, *, lanes=64, first=None, limit=67108864, keep=16777216)")]
     fn open(
         py: Python<'_>,
@@ -116,7 +138,9 @@ impl Receiver {
         #[pyo3(from_py_with = arguments::maybe_first)] first: Option<usize>,
         #[pyo3(from_py_with = arguments::limit)] limit: usize,
         #[pyo3(from_py_with = arguments::keep)] keep: usize,
+        unknown: Option<Bound<'_, PyDict>>,
     ) -> PyResult<Receiver> {
+        refuse_unknown(py, unknown)?;
         let options = shape(lanes, first, limit, keep);
         let made = py.detach(|| options.open(&name));
         Receiver::from_result(py, made)

@@ -42,8 +42,9 @@ module Procwright
   # Why a program does not end.
   class Diagnosis
     # @return [Symbol] `:proven` (a deadlock, for certain), `:possible` (what was not seen decides),
-    #   `:stopped` (by a signal), `:slow` (a reader holds it up), `:input` (it waits for a person),
-    #   `:busy`, `:healthy`
+    #   `:stopped` (by a signal), `:slow` (a reader holds it up), `:input` (it waits at its terminal for
+    #   a person), `:busy`, `:healthy` (also one that waits on its stdin for another program, which
+    #   {#waiting} says)
     attr_reader :verdict
     # @return [String] all in one sentence
     attr_reader :sentence

@@ -388,6 +388,11 @@ module Procwright
       rescue ArgumentError
         [line]
       end
+      if caller == "a stage"
+        raise InvalidValue, "the program and its arguments are one string, #{line.inspect}. Pass #{words.inspect} for it, or say " \
+                            "that it is a line for the shell, { argv: [#{line.inspect}], shell: true }"
+      end
+
       raise InvalidValue, "#{caller}(#{line.inspect}): the program and its arguments are one string. " \
                           "Pass them apart, #{caller}(#{words.map(&:inspect).join(', ')}), or say that " \
                           "it is a line for the shell, #{caller}(#{line.inspect}, shell: true)"
@@ -529,6 +534,7 @@ module Procwright
         Arguments.refuse("stdout", target, "stderr can be merged into stdout, not the other way")
       when Integer then [:fd, Arguments.descriptor(name, target)]
       when String
+        refuse_redirection(name, target)
         place = PLACES[target] or return [:file, target]
 
         Arguments.refuse(name, target, "pass #{place}, or Pathname(#{target.inspect}) for a file of that name")
@@ -544,6 +550,15 @@ module Procwright
 
         Arguments.refuse(name, target, "pass :capture, :inherit, :null, a path, an IO or a descriptor")
       end
+    end
+
+    # Refuses what is a shell's redirection, and would be the name of a file here.
+    def refuse_redirection(name, target)
+      return unless target.b.start_with?(">")
+
+      path = target.b.sub(/\A>+\s*/, "").force_encoding(target.encoding).inspect
+      does = target.b.start_with?(">>") ? "[#{path}, \"a\"]" : path
+      Arguments.refuse(name, target, "it is a path, and no line of a shell: pass #{does}; a Pathname if that is its name")
     end
 
     # A path with a mode: `["log", "a"]`.

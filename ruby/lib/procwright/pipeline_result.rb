@@ -30,6 +30,8 @@ module Procwright
 
   # All that came of a pipeline, whether it went well or not.
   class PipelineResult
+    include NamesOfOthers::OfResult
+
     # @return [Array<Stage>] what became of each stage
     attr_reader :stages
     # @return [Symbol] the rule by which it succeeds: `:forgiving`, `:strict` or `:last`

@@ -48,6 +48,8 @@ module Procwright
 
   # The outcome of a run, whether it went well or not.
   class Result
+    include NamesOfOthers::OfResult
+
     # @return [Array<String>] the program and its arguments
     attr_reader :argv
     # @return [Integer] the program's number while it ran

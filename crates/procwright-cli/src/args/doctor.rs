@@ -9,7 +9,7 @@ use crate::units;
 const DOCTOR_EXIT_CODES: &str = "\
 Nobody is stopped or disturbed: all comes from /proc. Without a PID: all
 processes of this user. Exit code: 0 healthy, 1 hangs for certain, 2 may hang,
-is stopped or slow, 3 waits for input, 125 wrong usage or trouble of our own.
+is stopped or slow, 3 waits for input at a terminal, 125 wrong usage or trouble.
 More: procwright man doctor";
 
 /// Say why processes hang: who waits for whom, proven, or for input.

@@ -4,6 +4,8 @@ module Procwright
   class Map
     # A command of a map, and what became of it.
     class Ended
+      include NamesOfOthers::OfResult
+
       # @return [Integer] its place among the commands, from 0 on
       attr_reader :index
       # @return [Array<String>] the program and its arguments

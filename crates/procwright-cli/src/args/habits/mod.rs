@@ -4,6 +4,7 @@
 //! What can mean the same here is taken: as another name of an option, beside that option, or as a
 //! hidden option. What cannot is refused by its name, with what to type in its place.
 
+mod doctor;
 mod map;
 mod pipe;
 mod queue;
@@ -22,6 +23,7 @@ pub(super) fn instead(subcommand: &str, option: &str) -> Option<String> {
         "map" => map::instead(name).map(str::to_owned),
         "pipe" => pipe::instead(name),
         "queue" => queue::instead(name).map(str::to_owned),
+        "doctor" => doctor::instead(name).map(str::to_owned),
         _ => None,
     }
 }

@@ -13,8 +13,20 @@ pub(super) fn instead(name: &str) -> Option<String> {
             "the shell says where it goes: procwright pipe … > FILE"
         }
         "--input" => "--stdin FILE is what the first stage reads",
-        "--tag" | "--log" | "--log-times" | "--tee" | "--timestamps" | "--keep-full" | "--pty"
-        | "--progress" => {
+        "--tag" | "--pty" | "--progress" => {
+            return Some(format!(
+                "run has it, for the whole: procwright run {name} procwright pipe CMD --to CMD"
+            ));
+        }
+        "--explain-after" => {
+            "run has it, for the whole: procwright run --explain-after 30s procwright pipe CMD --to \
+             CMD"
+        }
+        "--explain-to" => {
+            "run has it, for the whole: procwright run --timeout 10m --explain-to FILE procwright \
+             pipe CMD --to CMD"
+        }
+        "--log" | "--log-times" | "--tee" | "--timestamps" | "--keep-full" => {
             "run has it, for the whole: procwright run --log FILE procwright pipe CMD --to CMD"
         }
         "--retry" | "--retries" | "--attempts" | "--backoff" => {

@@ -1,0 +1,21 @@
+//! What people type to `procwright doctor` who know pgrep, ps, watch and lsof.
+
+/// What to type in the place of an option that doctor has not.
+pub(super) fn instead(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "--name" | "-n" | "--comm" | "--process-name" | "-x" | "-f" => {
+            "procwright doctor $(pgrep NAME); pgrep -l NAME shows which those are"
+        }
+        "--watch" | "-w" | "--interval" | "--repeat" | "--follow" => {
+            "watch procwright doctor PID asks again every 2 s; --between 5s looks longer"
+        }
+        "--pid" | "-p" | "--process" => "the number stands alone: procwright doctor PID",
+        "--all" | "-a" => "leave it out: without a PID it is all processes of this user",
+        "--timeout" | "--time" | "--wait" => {
+            "--between DURATION; procwright run --explain-after DURATION looks later"
+        }
+        "--user" | "-u" => "procwright doctor $(pgrep -u USER)",
+        "--format" | "--output" | "-o" => "--json, or --dot; procwright doctor PID > FILE",
+        _ => return None,
+    })
+}
