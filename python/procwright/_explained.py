@@ -54,8 +54,9 @@ class Diagnosis(Record):
     """Why a program does not end; `str()` says it as `procwright doctor` does.
 
     `verdict` is "proven" (a deadlock, for certain), "possible" (what was not seen decides),
-    "stopped" (by a signal), "slow" (a reader holds it up), "input" (it waits for a person),
-    "busy" or "healthy". `sentence` says it in one sentence. `why` is why it does not go on, in
+    "stopped" (by a signal), "slow" (a reader holds it up), "input" (it waits at its
+    terminal for a person), "busy" or "healthy", as one that waits on its stdin for another program
+    is: `waiting` says that. `sentence` says it in one sentence. `why` is why it does not go on, in
     one sentence as well, or None if it is well, as far as can be seen. `waiting` is what it
     waits for, None if that was not seen.
     """

@@ -606,7 +606,7 @@ impl Judge<'_> {
                 verdict: Verdict::Slow,
                 pattern: Pattern::SlowReader,
                 sentence: format!(
-                    "{} waits for {}, which does not read what it writes.{rates}",
+                    "{} writes and {} does not read it, so that the pipe is full.{rates}",
                     self.who(pid),
                     self.who(edge.to)
                 ),

@@ -14,7 +14,8 @@ pub enum Verdict {
     Stopped,
     /// It waits for somebody who takes its output more slowly than it comes.
     Slow,
-    /// It waits for what a person types, or for somebody who does.
+    /// It waits at its terminal for what a person types, or for somebody who does. Who waits on its
+    /// stdin for another program is healthy: [`Waiting`](crate::Waiting) tells that it does.
     Input,
     /// It runs.
     Busy,

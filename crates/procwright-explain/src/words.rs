@@ -268,8 +268,9 @@ pub(crate) fn unseen(world: &World) -> Vec<String> {
     }
     if let Some(first) = unseen.rings.first() {
         all.push(format!(
-            "processes with an io_uring ({first} is one) may have descriptors that are not listed; \
-             once they have ended they have not"
+            "files that {first} has given to an io_uring (as others may) are open, and in no list \
+             of descriptors: a pipe that seems to have no other end may have it there. A second \
+             look after such processes have ended is complete"
         ));
     }
     if unseen.in_flight {

@@ -13,4 +13,3 @@ mod validate;
 
 pub use builder::Command;
 pub use ongoing::Ongoing;
-pub(crate) use spawn::stream_listener;

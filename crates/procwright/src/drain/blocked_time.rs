@@ -59,10 +59,6 @@ impl BlockedTime {
         }
     }
 
-    pub(crate) fn probe(&self) -> Option<Arc<FullProbe>> {
-        self.probe.clone()
-    }
-
     pub(crate) fn total(&self) -> Duration {
         self.total
     }

@@ -154,7 +154,12 @@ impl Event {
                 let why = match diagnosis {
                     Ok(diagnosis) => {
                         let sentence = || diagnosis.sentence.trim_end_matches('.').to_owned();
-                        diagnosis.why().unwrap_or_else(sentence)
+                        let why = diagnosis.why().unwrap_or_else(sentence);
+                        // What is well may take its time: that is what is to be said here.
+                        match why.strip_prefix("Nothing hangs: ") {
+                            Some(does) => does.to_owned(),
+                            None => why,
+                        }
                     }
                     Err(error) => format!("why could not be found out: {error}"),
                 };

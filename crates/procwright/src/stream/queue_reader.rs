@@ -28,9 +28,8 @@ pub(crate) struct QueueReader {
     /// needed to ask.
     closed: AtomicBool,
     monitor: Monitor,
-    /// The outputs that fill the queue: one, or both. With none of the pump's it is the loop of
-    /// a run that fills it, which the queue itself wakes.
-    flows: Vec<(Option<PumpedStream>, Gauge)>,
+    /// The outputs that fill the queue: one, or both.
+    flows: Vec<(PumpedStream, Gauge)>,
     /// The master of the terminal, if the output is one.
     pty_master: Option<Arc<PtyMaster>>,
     generation: u32,
@@ -40,7 +39,7 @@ impl QueueReader {
     pub(crate) fn new(
         consumer: ElasticConsumer,
         monitor: Monitor,
-        flows: Vec<(Option<PumpedStream>, Gauge)>,
+        flows: Vec<(PumpedStream, Gauge)>,
     ) -> QueueReader {
         QueueReader {
             turn: InterruptibleLock::new(),
@@ -144,8 +143,7 @@ impl QueueReader {
             self.closer.close();
             // The reader that has the turn may wait for a disk; those behind it are woken.
             self.turn.wake_one();
-            let taken = self.flows.iter().flat_map(|(taken, _)| taken);
-            taken.for_each(PumpedStream::leave);
+            self.flows.iter().for_each(|(taken, _)| taken.leave());
             if let Some(pty_master) = &self.pty_master {
                 pty_master.hang_up();
             }
