@@ -2,9 +2,10 @@
 
 use std::io;
 
-use procwright::explain::{Diagnosis, Waiting};
+use procwright::explain::{BETWEEN, Diagnosis, Waiting, examine_as_onlooker};
 use procwright::process::ProcessError;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 use crate::errors;
 use crate::report::RawHolder;
@@ -53,6 +54,15 @@ pub(crate) fn diagnosis(diagnosis: &Diagnosis) -> RawDiagnosis<'_> {
         diagnosis.text(false),
         diagnosis.json().unwrap_or_default(),
     )
+}
+
+/// Why this process does not go on, with all that descends from it, apart from the calling thread.
+#[pyfunction]
+pub(crate) fn explain_own(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
+    let own = std::process::id().cast_signed();
+    let found = py.detach(|| examine_as_onlooker(&[own], BETWEEN));
+    let found = found.map_err(|error| errors::system(&error, error.to_string()))?;
+    diagnosis(&found).into_pyobject(py)
 }
 
 /// The exception of a look at a child.

@@ -68,6 +68,8 @@ mod _core {
     #[pymodule_export]
     use super::communicate::Communication;
     #[pymodule_export]
+    use super::explained::explain_own;
+    #[pymodule_export]
     use super::liveness::{
         LivenessClaim, LivenessInvitation, LivenessMonitor, LivenessSleep, LivenessToken,
     };

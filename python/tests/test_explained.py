@@ -1,6 +1,7 @@
 """What a program waits for, and why it does not end."""
 
 import asyncio
+import contextlib
 import itertools
 import os
 import pickle
@@ -20,6 +21,7 @@ from procwright import (
     TimeoutExpired,
     Waiting,
     WaitTimeout,
+    pipeline,
     run,
     spawn,
 )
@@ -163,6 +165,42 @@ def test_a_timeout_says_why():
     assert "waits for input on stdin, pipe " in str(raised.value)
 
 
+@contextlib.contextmanager
+def silent_input():
+    """A pipe into which nobody writes."""
+    theirs, ours = os.pipe()
+    try:
+        yield theirs
+    finally:
+        os.close(theirs)
+        os.close(ours)
+
+
+def says_why(stop):
+    """The text of the error that `stop(limit)` raises, with a limit that leaves enough time."""
+    for doubled in itertools.count():
+        with pytest.raises(TimeoutExpired) as raised:
+            stop(min(2**doubled, 20))
+        if "why: " in (text := str(raised.value)):
+            return text
+    return None
+
+
+def test_a_child_that_comes_to_its_limit_says_why():
+    with silent_input() as stdin:
+        text = says_why(lambda limit: spawn(READER, stdin=stdin, timeout=limit).result())
+        assert "\n  why: cat (" in text
+        text = says_why(lambda limit: spawn(READER, stdin=stdin, idle_timeout=limit).result())
+        assert "waits for input on stdin, pipe " in text
+
+
+def test_a_pipeline_says_which_stage_holds_up_the_rest_and_why():
+    with silent_input() as stdin:
+        text = says_why(lambda limit: pipeline(READER, ["wc"], stdin=stdin, timeout=limit))
+    assert "\n  stage 1 of 2 held up the rest: sh -c 'cat; exit 3' timed out" in text
+    assert "\n    why: cat (" in text
+
+
 def test_a_wait_that_is_over_says_why():
     with spawn(READER, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL) as child:
         waits_for(child, "input")
@@ -196,3 +234,17 @@ def test_on_an_event_loop():
         assert (result.returncode, events) == (0, [])
 
     asyncio.run(main())
+
+    def stop(limit):
+        async def awaited():
+            async with aio.spawn(READER, stdin=stdin, timeout=limit) as child:
+                await child.result()
+
+        asyncio.run(awaited())
+
+    def stop_all(limit):
+        asyncio.run(aio.pipeline(READER, ["wc"], stdin=stdin, timeout=limit))
+
+    with silent_input() as stdin:
+        assert "\n  why: cat (" in says_why(stop)
+        assert "\n    why: cat (" in says_why(stop_all)

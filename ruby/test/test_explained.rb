@@ -98,6 +98,28 @@ class TestExplained < Minitest::Test
     end
   end
 
+  # The text of the error of a block that is given a limit which leaves enough time.
+  def says_why
+    (0..).each do |doubled|
+      theirs, ours = IO.pipe
+      error = assert_raises(Procwright::TimeoutExpired) { yield [2**doubled, 20].min, theirs }
+      return error.message if error.message.include?("why: ")
+    ensure
+      [theirs, ours].each(&:close)
+    end
+  end
+
+  def test_a_child_that_comes_to_its_limit_says_why
+    text = says_why { |timeout, stdin| Procwright.spawn(*READER, stdin: stdin, timeout: timeout).result }
+    assert_match(/\n  why: cat \(\d+\) waits for input on stdin, pipe /, text)
+  end
+
+  def test_a_pipeline_says_which_stage_holds_up_the_rest_and_why
+    text = says_why { |timeout, stdin| Procwright.pipeline(READER, %w[wc], stdin: stdin, timeout: timeout) }
+    assert_includes text, "\n  stage 1 of 2 held up the rest: sh -c 'cat; exit 3' timed out"
+    assert_match(/\n    why: cat \(\d+\) waits for input on stdin, pipe /, text)
+  end
+
   def test_what_makes_no_sense_is_refused
     assert_raises(Procwright::InvalidValue) { Procwright.run("true", explain_after: Float::NAN) }
     assert_raises(Procwright::InvalidValue) { Procwright.spawn("true", explain_after: 1) }

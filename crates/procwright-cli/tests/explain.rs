@@ -5,10 +5,10 @@
 mod common;
 
 use std::fs;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::{Ran, procwright, run};
+use common::{Ran, procwright, run, subcommand};
 
 #[test]
 fn why_it_has_not_ended_is_told_and_it_goes_on() {
@@ -99,6 +99,50 @@ fn a_limit_leaves_what_it_waited_for() {
         assert!(text.contains("Looked twice"), "{text}");
         assert!(ran.stderr.contains("\n  why: cat ("), "{}", ran.stderr);
         return;
+    }
+}
+
+/// What the command writes to stderr with a limit that leaves enough time to find out why, while
+/// stdin stays open. None where a machine is too busy for that: nothing is promised.
+fn said_of_why(name: &str, words: &[&str]) -> Option<String> {
+    ["1s", "2s", "4s", "8s"].into_iter().find_map(|limit| {
+        let mut child = subcommand(name)
+            .args(["--timeout", limit])
+            .args(words)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdin = child.stdin.take();
+        let ran = Ran::from(child.wait_with_output().unwrap());
+        drop(stdin);
+        ran.stderr.contains("why: ").then_some(ran.stderr)
+    })
+}
+
+#[test]
+fn a_pipeline_names_the_stage_that_is_waited_for_and_why() {
+    if let Some(said) = said_of_why("pipe", &["cat", "--to", "wc", "-l"]) {
+        let begin = "stage 1 of 2 held up the rest: cat timed out";
+        assert!(said.contains(begin), "{said}");
+        assert!(said.contains("\n    why: cat ("), "{said}");
+        assert!(said.contains("waits for input on stdin, pipe "), "{said}");
+    }
+}
+
+#[test]
+fn a_map_says_of_each_command_why_it_came_to_its_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let fifo = folder.path().join("fifo");
+    let made = Command::new("mkfifo").arg(&fifo).status().unwrap();
+    assert!(made.success());
+    let path = fifo.to_str().unwrap();
+    // Whose end to write is open here, and silent.
+    let _writer = fs::File::options().read(true).write(true).open(path);
+    if let Some(said) = said_of_why("map", &["cat", ":::", path]) {
+        assert!(said.contains(" timed out after "), "{said}");
+        assert!(said.contains("\n  why: cat ("), "{said}");
     }
 }
 

@@ -47,6 +47,10 @@ pub use waiting::{WaitKind, WaitedFor, Waiting};
 /// asks for another.
 pub const BETWEEN: Duration = Duration::from_millis(200);
 
+/// The shortest limit, or wait, at whose end it is said why a program has not ended: an
+/// examination would take most of a shorter one.
+pub const WORTH_A_LOOK: Duration = Duration::from_secs(1);
+
 /// What this process waits for, with all that descends from it, as one look sees it.
 ///
 /// ```
@@ -108,6 +112,23 @@ pub fn examine_as_bystander(pids: &[i32], between: Duration) -> io::Result<Diagn
     begun.finish()
 }
 
+/// As [`examine`], for a thread of one of these processes that does nothing but look after them:
+/// what the calling thread does is left out, and what it could do.
+///
+/// Of a program that hangs in its other threads it says so, where [`examine`] would say that it
+/// is busy.
+///
+/// # Errors
+/// Those of [`examine`].
+///
+/// # Blocking
+/// As [`examine`].
+pub fn examine_as_onlooker(pids: &[i32], between: Duration) -> io::Result<Diagnosis> {
+    let begun = Examination::begin_as(pids, Caller::Onlooker)?;
+    pause(between);
+    begun.finish()
+}
+
 /// Examines all processes of this user, apart from the caller.
 ///
 /// # Errors
@@ -151,21 +172,53 @@ pub struct Examination {
     probe: Option<scan::Probe>,
 }
 
-/// Whether the caller's descriptors count as those of all others.
+/// Two looks, and what follows from both.
+struct Seen {
+    first: world::World,
+    second: world::World,
+    graph: graph::Graph,
+    between: Duration,
+}
+
+impl Seen {
+    /// What follows for these processes, one of which may be `asked` about alone.
+    fn diagnosis(&self, targets: &BTreeSet<i32>, asked: Option<i32>) -> Diagnosis {
+        let Seen {
+            first,
+            second,
+            graph,
+            between,
+        } = self;
+        let waiting = asked.and_then(|pid| follow::waiting(second, graph, pid));
+        let diagnosis = judge::diagnose(first, second, graph, targets, *between);
+        diagnosis.with_waiting(waiting)
+    }
+}
+
+/// Whether the caller counts as all others do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Caller {
     /// It may be one of those who write and read.
     Takes,
     /// It will use none but stdout.
     Bystander,
+    /// They do, and the thread that looks is none of those who are looked at.
+    Onlooker,
 }
 
 impl Caller {
     /// Leaves out what a caller does not use.
     fn disregard(self, world: &mut world::World) {
-        let own = world.processes.get_mut(&own_pid());
-        if let (Caller::Bystander, Some(fds)) = (self, own.and_then(|own| own.fds.as_mut())) {
-            fds.retain(|fd| fd.number == 1);
+        let Some(own) = world.processes.get_mut(&own_pid()) else {
+            return;
+        };
+        match (self, &mut own.fds) {
+            (Caller::Takes, _) | (Caller::Bystander, None) => {}
+            (Caller::Bystander, Some(fds)) => fds.retain(|fd| fd.number == 1),
+            (Caller::Onlooker, _) => {
+                let this = rustix::thread::gettid().as_raw_nonzero().get();
+                own.threads.retain(|thread| thread.tid != this);
+            }
         }
     }
 }
@@ -181,6 +234,31 @@ impl Examination {
     /// While all processes are looked at.
     pub fn begin(pids: &[i32]) -> io::Result<Examination> {
         Examination::begin_as(pids, Caller::Takes)
+    }
+
+    /// Looks for the first time at those of these processes that are there, for
+    /// [`finish_each`](Examination::finish_each).
+    ///
+    /// # Errors
+    /// `Unsupported` where there is no `/proc`, and those of reading `/proc`.
+    ///
+    /// # Blocking
+    /// While all processes are looked at.
+    pub fn begin_each(pids: &[i32]) -> io::Result<Examination> {
+        let probe = scan::Probe::new();
+        let first = scan::look()?;
+        let began = Instant::now();
+        let is_there = |pid: &i32| first.processes.contains_key(pid);
+        let asked: Vec<i32> = pids.iter().copied().filter(is_there).collect();
+        Ok(Examination {
+            before: graph::Graph::of_one(&first),
+            targets: these_processes(&first, &asked)?,
+            first,
+            began,
+            asked,
+            caller: Caller::Takes,
+            probe,
+        })
     }
 
     fn begin_as(pids: &[i32], caller: Caller) -> io::Result<Examination> {
@@ -254,25 +332,63 @@ impl Examination {
             .first
             .has_outlines()
             .then(|| (self.asked.clone(), self.caller));
-        let diagnosis = self.look_again()?;
+        let diagnosis = self.diagnose()?;
         match anew {
             // Whoever was an outline at the first look could be part of it.
             Some((asked, caller)) if !diagnosis.findings.is_empty() => {
                 let begun = Examination::begin_with_all(&asked, caller)?;
                 pause(between);
-                begun.look_again()
+                begun.diagnose()
             }
             _ => Ok(diagnosis),
         }
     }
 
-    fn look_again(self) -> io::Result<Diagnosis> {
+    fn diagnose(self) -> io::Result<Diagnosis> {
+        let (targets, asked) = (self.targets.clone(), self.asked.clone());
+        let seen = self.look_again()?;
+        Ok(match asked[..] {
+            [only] => seen.diagnosis(&targets, Some(only)),
+            _ => seen.diagnosis(&targets, None),
+        })
+    }
+
+    /// Looks for the second time, and tells what follows for each process that was asked about
+    /// by its number: what [`examine`] would say of it alone. Those of which the first look has
+    /// found nothing are left out.
+    ///
+    /// ```
+    /// use procwright_explain::Examination;
+    ///
+    /// let own = std::process::id() as i32;
+    /// let found = Examination::begin_each(&[own, i32::MAX])?.finish_each()?;
+    /// assert_eq!(found.len(), 1);
+    /// assert_eq!(found[0].0, own);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of reading `/proc`.
+    ///
+    /// # Blocking
+    /// While all processes are looked at.
+    pub fn finish_each(self) -> io::Result<Vec<(i32, Diagnosis)>> {
+        let asked = self.asked.clone();
+        let seen = self.look_again()?;
+        let of = |pid: i32| {
+            let targets = these_processes(&seen.first, &[pid])?;
+            Ok((pid, seen.diagnosis(&targets, Some(pid))))
+        };
+        asked.into_iter().map(of).collect()
+    }
+
+    fn look_again(self) -> io::Result<Seen> {
         let Examination {
             first,
             before,
             began,
             targets,
-            asked,
+            asked: _,
             caller,
             probe,
         } = self;
@@ -307,12 +423,12 @@ impl Examination {
             caller.disregard(&mut second);
             graph = graph::Graph::of(&first, &second, &births);
         }
-        let waiting = match asked[..] {
-            [only] => follow::waiting(&second, &graph, only),
-            _ => None,
-        };
-        let diagnosis = judge::diagnose(&first, &second, &graph, &targets, between);
-        Ok(diagnosis.with_waiting(waiting))
+        Ok(Seen {
+            first,
+            second,
+            graph,
+            between,
+        })
     }
 }
 

@@ -24,6 +24,7 @@ mod drain;
 pub mod error;
 #[cfg(procwright_fault)]
 mod fault;
+mod looks;
 pub mod map;
 pub mod pipeline;
 mod quote;
@@ -76,8 +77,9 @@ pub mod queue {
 /// crate `procwright-explain` has it alone, and says what it promises.
 pub mod explain {
     pub use procwright_explain::{
-        Counts, Diagnosis, Finding, Link, Pattern, ProcessView, Verdict, WaitKind, WaitView,
-        WaitedFor, Waiting, examine, examine_own, waiting_for,
+        BETWEEN, Counts, Diagnosis, Finding, Link, Pattern, ProcessView, Verdict, WORTH_A_LOOK,
+        WaitKind, WaitView, WaitedFor, Waiting, examine, examine_as_onlooker, examine_own,
+        waiting_for,
     };
 }
 

@@ -3,14 +3,14 @@
 
 mod common;
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read as _};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use common::stopped;
 use procwright::explain::{Verdict, WaitKind};
-use procwright::{Cancel, Command, Error, Event, Output, Reason, Report, Stdin};
+use procwright::{Cancel, Command, Error, Event, Output, Reason, Report, Stdin, pipeline};
 use test_support::say;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -25,15 +25,21 @@ fn reader(line: &str) -> (Command<'static>, OwnedFd) {
 /// A run that was stopped by a limit, and of which it was found out in time why it did not end:
 /// on a busy machine that takes a longer limit. None where it takes too long: nothing is promised.
 fn explained(run: impl Fn(Duration) -> Output, wanted: impl Fn(&Report) -> bool) -> Option<Output> {
-    let limits = [1, 2, 4, 8].map(|times| SECOND * times);
-    let found = limits.into_iter().find_map(|limit| {
+    let run = |limit| {
         let output = run(limit);
         assert_eq!(
             output.report.why().is_some(),
             output.explain().contains("\n  why: ")
         );
-        wanted(&output.report).then_some(output)
-    });
+        output
+    };
+    in_time(run, |output| wanted(&output.report))
+}
+
+/// What `run` gives with a limit that leaves enough time.
+fn in_time<T>(run: impl Fn(Duration) -> T, wanted: impl Fn(&T) -> bool) -> Option<T> {
+    let limits = [1, 2, 4, 8].map(|times| SECOND * times);
+    let found = limits.into_iter().map(run).find(wanted);
     if found.is_none() {
         say("the machine is too busy for a look before a limit of 8 s");
     }
@@ -80,6 +86,94 @@ fn an_idle_timeout_says_so_of_the_silence_alone() {
     assert_eq!(output.stdout, b"word\n");
     let why = output.report.why().unwrap();
     assert!(why.contains("waits for input on stdin"), "{why}");
+}
+
+#[test]
+fn a_held_child_that_comes_to_its_limit_says_why() {
+    let stopped = |command: Command<'_>| {
+        let mut child = command.spawn().unwrap();
+        // Its output is read elsewhere, as by a caller who does nothing but that.
+        let mut output = Vec::new();
+        let mut stdout = child.stdout.take().unwrap();
+        stdout.read_to_end(&mut output).unwrap();
+        child.wait(None).unwrap();
+        child.report().unwrap()
+    };
+    let timeout = in_time(
+        |limit| {
+            let (command, _ours) = reader("cat; true");
+            stopped(command.timeout(limit))
+        },
+        waits_for_input,
+    );
+    if let Some(report) = timeout {
+        assert_eq!(report.reason, Reason::Timeout);
+        let text = report.explain(b"");
+        let why = format!("\n  why: {}\n", report.why().unwrap());
+        assert!(text.contains(&why), "{text}");
+    }
+    let silence = in_time(
+        |limit| {
+            let (command, _ours) = reader("echo word; exec cat");
+            stopped(command.idle_timeout(limit))
+        },
+        waits_for_input,
+    );
+    if let Some(report) = silence {
+        assert_eq!(report.reason, Reason::IdleTimeout);
+        assert_eq!(report.stdout_info.unwrap().bytes, 5);
+    }
+}
+
+#[test]
+fn children_that_come_to_one_limit_are_looked_at_together() {
+    let run = |limit| {
+        let begun: Vec<_> = (0..8)
+            .map(|_| {
+                let (command, ours) = reader("exec cat");
+                (command.timeout(limit).spawn().unwrap(), ours)
+            })
+            .collect();
+        let reports = begun.into_iter().map(|(child, _ours)| {
+            child.wait(None).unwrap();
+            child.report().unwrap()
+        });
+        reports.collect::<Vec<_>>()
+    };
+    if let Some(reports) = in_time(run, |reports| reports.iter().all(waits_for_input)) {
+        for report in reports {
+            // Each has its own, of itself.
+            let begin = format!("cat ({}) waits for input on stdin", report.pid);
+            let why = report.why().unwrap();
+            assert!(why.starts_with(&begin), "{why}");
+        }
+    }
+}
+
+#[test]
+fn a_pipeline_says_which_stage_holds_up_the_rest_and_why() {
+    let run = |limit| {
+        let (command, _ours) = reader("cat; true");
+        let pipeline = command.pipe(Command::new("cat")).pipe(Command::new("wc"));
+        match pipeline.timeout(limit).run() {
+            Err(pipeline::Error::Stopped(output)) => *output,
+            other => panic!("{other:?}"),
+        }
+    };
+    let found = in_time(run, |output| {
+        waits_for_input(&output.report.stages[0].report)
+    });
+    let Some(output) = found else {
+        return;
+    };
+    let text = output.explain();
+    let why = output.report.stages[0].report.why().unwrap();
+    assert!(why.starts_with("cat ("), "{why}");
+    let begin = "\n  stage 1 of 3 held up the rest: /bin/sh -c 'cat; true' timed out after ";
+    assert!(text.contains(begin), "{text}");
+    assert!(text.contains(&format!("\n    why: {why}\n")), "{text}");
+    // Those that wait for it are not to blame.
+    assert_eq!(text.matches("why: ").count(), 1, "{text}");
 }
 
 #[test]

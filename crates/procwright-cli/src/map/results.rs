@@ -102,6 +102,10 @@ impl Tally {
             match &ended.outcome {
                 // With what to do about it.
                 Outcome::NotStarted(error) => message::post(error),
+                Outcome::Ran(collected) => match collected.report.why() {
+                    Some(why) => message::post(format_args!("{summary}\n  why: {why}")),
+                    None => message::post(&summary),
+                },
                 _ => message::post(&summary),
             }
         }

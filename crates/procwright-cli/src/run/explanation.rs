@@ -1,8 +1,8 @@
 //! `--explain-after` and `--explain-to`: why the program does not end.
 
 use std::path::Path;
-use std::time::Duration;
 
+use procwright::explain::WORTH_A_LOOK;
 use procwright::time::Timeout;
 use procwright::{Event, Reason, Report, Spec};
 use procwright_os::sync::Mutex;
@@ -20,9 +20,6 @@ pub(super) struct Explanations {
     timeout: Timeout,
     idle_timeout: Timeout,
 }
-
-/// What a limit has to be for a look before it.
-const LEAST: Duration = Duration::from_secs(1);
 
 impl Explanations {
     /// Opens and empties the file, if there is one.
@@ -46,7 +43,7 @@ impl Explanations {
             _ => self.timeout,
         };
         match limit.duration() {
-            Some(limit) if limit < LEAST => format!(
+            Some(limit) if limit < WORTH_A_LOOK => format!(
                 "What they waited for was not looked at: that takes a limit of a second or more, \
                  and this one was {}.",
                 Seconds(limit)

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::limits::ReachedBound;
 use crate::drain::News;
 use crate::std_stream::PerStream;
+use procwright_explain::Diagnosis;
 use procwright_os::sync::Mutex;
 use procwright_os::wake::Wake;
 use procwright_process::Survivor;
@@ -24,6 +25,8 @@ pub(crate) struct PastLimitStop {
     /// Activities of the processes before the first signal, a line each.
     pub(crate) activities: Vec<String>,
     pub(crate) holders: PerStream<Option<Holders>>,
+    /// What was found out shortly before about why the program does not end.
+    pub(crate) diagnosis: Option<Box<Diagnosis>>,
     /// Streams that had not ended.
     pub(crate) open: PerStream<bool>,
     /// True if the program had exited, and others held its pipes.

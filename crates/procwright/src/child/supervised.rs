@@ -9,8 +9,11 @@ use super::limits::{Limits, ReachedBound};
 use super::processes::{Before, stream_of};
 use super::shared_child::{ChildIsBusy, SharedChild};
 use super::streams::WatchedFlow;
+use crate::drain::News;
+use crate::looks::Looks;
 use crate::std_stream::PerStream;
 use crate::stream::StallWatch;
+use procwright_explain::Diagnosis;
 use procwright_os::poll::{self, Fd, Flags};
 use procwright_os::time::Deadline;
 use procwright_process::Stopping;
@@ -37,6 +40,9 @@ pub(super) struct SupervisedChild {
     deadline: Deadline,
     /// The earliest time at which silence may have lasted too long.
     idle_deadline: Deadline,
+    looks: Looks,
+    /// Has the supervisor look at it again.
+    news: News,
     stop: Option<Box<ChildStop>>,
     /// After its stop: the time until which copies may go on with what they have.
     copies_until: Option<Instant>,
@@ -53,6 +59,8 @@ struct ChildStop {
     began: Instant,
     machine: Stopping,
     before: Before,
+    /// What was found out shortly before about why the program does not end.
+    diagnosis: Option<Box<Diagnosis>>,
     open: PerStream<bool>,
     held_after_exit: bool,
 }
@@ -74,11 +82,14 @@ impl SupervisedChild {
         full: Arc<StallWatch>,
         pidfd: OwnedFd,
         cancel: Option<OwnedFd>,
+        news: News,
     ) -> SupervisedChild {
         let started = child.started();
         SupervisedChild {
             deadline: limits.timeout.starting(started),
             idle_deadline: limits.idle_timeout.starting(started),
+            looks: Looks::new(started, None),
+            news,
             limits,
             child,
             flows,
@@ -133,7 +144,11 @@ impl SupervisedChild {
                 return NextLook::Over;
             }
             match self.reached(now) {
-                None => return NextLook::At(self.deadline.min(self.idle_deadline)),
+                None => {
+                    let next_examination = self.examine(now);
+                    let next = self.deadline.min(self.idle_deadline);
+                    return NextLook::At(next.min(next_examination));
+                }
                 Some(reached) => {
                     if let Err(busy) = self.begin_stop(reached, now) {
                         return NextLook::At(match busy {
@@ -241,10 +256,7 @@ impl SupervisedChild {
         if self.limits.idle_timeout.has_expired() {
             return false;
         }
-        let flows = self.flows.values().flatten();
-        let last = flows.filter_map(|flow| flow.watch.last_read()).max();
-        let last = last.unwrap_or(self.child.started());
-        self.idle_deadline = self.limits.idle_timeout.starting(last);
+        self.idle_deadline = self.limits.idle_timeout.starting(self.last_heard());
         if !self.idle_deadline.reached(now) {
             return true;
         }
@@ -260,7 +272,54 @@ impl SupervisedChild {
         is_unread
     }
 
+    /// The time of the latest output, or of the start.
+    fn last_heard(&self) -> Instant {
+        let flows = self.flows.values().flatten();
+        let last = flows.filter_map(|flow| flow.watch.last_read()).max();
+        last.unwrap_or(self.child.started())
+    }
+
+    /// Begins to find out why the program does not end, if it is time for that. Gives the time
+    /// at which it is.
+    fn examine(&mut self, now: Instant) -> Deadline {
+        if self.next_examination().reached(now) {
+            // Output since then has put the end of the silence off.
+            let heard = self.limits.idle_timeout.starting(self.last_heard());
+            if heard.instant() > self.idle_deadline.instant() {
+                self.idle_deadline = heard;
+            }
+        }
+        if self.next_examination().reached(now) {
+            let news = self.news.clone();
+            let pid = self.child.process.pid();
+            self.looks.begin(vec![pid], Ok(move || news.tell()), now);
+        }
+        self.next_examination()
+    }
+
+    fn next_examination(&self) -> Deadline {
+        match self.has_exited {
+            true => Deadline::NEVER,
+            false => self.looks.next([
+                (self.deadline, self.limits.timeout),
+                (self.idle_deadline, self.limits.idle_timeout),
+            ]),
+        }
+    }
+
+    /// What was found out shortly before a limit about why the program does not end.
+    fn diagnosis(&self, reached: ReachedBound) -> Option<Box<Diagnosis>> {
+        let since = match reached {
+            _ if self.has_exited => return None,
+            ReachedBound::Timeout(_) => self.child.started(),
+            ReachedBound::IdleTimeout(_) => self.last_heard(),
+            ReachedBound::Bytes(_) | ReachedBound::Cancel => return None,
+        };
+        self.looks.latest(since, self.child.process.pid())
+    }
+
     fn begin_stop(&mut self, reached: ReachedBound, now: Instant) -> Result<(), ChildIsBusy> {
+        let diagnosis = self.diagnosis(reached);
         let open = self.open_streams();
         let pipes = self.open_pipes(open);
         let (machine, before) = self.child.begin_limit_stop(reached, &pipes, now)?;
@@ -270,6 +329,7 @@ impl SupervisedChild {
             began: now,
             machine,
             before,
+            diagnosis,
             open,
             held_after_exit: self.has_exited && held && !self.limits.ends_at_exit,
         }));
@@ -290,6 +350,7 @@ impl SupervisedChild {
             survivors: stop.machine.survivors(),
             activities: stop.before.activities,
             holders: stop.before.holders,
+            diagnosis: stop.diagnosis,
             open: stop.open,
             held_after_exit: stop.held_after_exit,
         });

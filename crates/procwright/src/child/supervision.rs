@@ -99,8 +99,9 @@ impl BegunSupervision {
             cancel,
         } = self;
         let (child, full) = (Arc::clone(child), Arc::clone(full));
+        let news = place.news();
         place.take(SupervisedChild::new(
-            limits, child, flows, full, pidfd, cancel,
+            limits, child, flows, full, pidfd, cancel, news,
         ));
     }
 }

@@ -30,7 +30,8 @@ impl Child {
     /// none while it is alive or being stopped for a limit. Reaps it, and does not wait.
     ///
     /// The reason is that of a run if it was stopped for a limit ([`timeout`], [`cancel_on`]
-    /// and their like), with what the processes were doing and who held the streams then;
+    /// and their like), with what the processes were doing and who held the streams then, and why
+    /// the program did not end;
     /// [`Reason::Cancelled`] after another stop that came while the program lived, and else
     /// [`Reason::Finished`]: a program that had ended, whose processes were then stopped, has
     /// finished. The survivors are those of a stop that is over. The duration goes until the end
@@ -91,10 +92,13 @@ impl Child {
         };
         let stop_duration = stop.map(|stop| stop.duration);
         let held_after_exit = stop.is_some_and(|stop| stop.held_after_exit);
-        let (survivors, processes) = match end.limit_stop {
+        let (survivors, processes, diagnosis) = match end.limit_stop {
             // A stop that came later knows better who is left.
-            Some(stop) => (end.stopped.unwrap_or(stop.survivors), stop.activities),
-            None => (end.stopped.unwrap_or_default(), Vec::new()),
+            Some(stop) => {
+                let survivors = end.stopped.unwrap_or(stop.survivors);
+                (survivors, stop.activities, stop.diagnosis)
+            }
+            None => (end.stopped.unwrap_or_default(), Vec::new(), None),
         };
         Some(Report {
             argv: self.argv().to_vec(),
@@ -112,7 +116,7 @@ impl Child {
             stdout_info: infos.stdout,
             stderr_info: infos.stderr,
             processes,
-            diagnosis: None,
+            diagnosis,
             held_after_exit,
         })
     }

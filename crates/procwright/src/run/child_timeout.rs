@@ -1,18 +1,14 @@
 //! What is to be said of a child when a wait for it has come to its time.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use super::output::{StreamInfo, predicate, quote_end};
 use crate::child::{Child, writers_of};
 use crate::quote::quote;
 use crate::std_stream::PerStream;
+use procwright_explain::WORTH_A_LOOK;
 use procwright_os::time::{Seconds, Timeout};
 use procwright_process::holders::Holders;
-
-/// The shortest wait after which all processes are looked at: a caller who waits again and
-/// again for a moment does not want to know why.
-const WORTH_A_LOOK: Duration = Duration::from_secs(1);
 
 impl Child {
     /// Why it has not gone on for so long, in the words of [`waiting_for`](Child::waiting_for):
@@ -95,6 +91,7 @@ impl Child {
                 holders
             }
         };
+        // A caller who waits again and again for a moment does not want to know why.
         if exit.is_none()
             && let Some(waited) = waited
             && let Some(why) = self.why_after(waited.0)

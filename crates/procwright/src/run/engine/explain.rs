@@ -5,7 +5,9 @@ use std::time::Instant;
 use super::run_state::Run;
 use crate::quote::quote;
 use crate::run::event::Event;
+use crate::run::output::Reason;
 use crate::spool::Memory;
+use procwright_explain::Diagnosis;
 use procwright_os::time::Deadline;
 
 impl<M: Memory> Run<'_, M> {
@@ -25,7 +27,8 @@ impl<M: Memory> Run<'_, M> {
         if self.program.has_exited() {
             return;
         }
-        if let Some(diagnosis) = self.looks.wanted() {
+        let pid = self.program.running.pid();
+        if let Some(diagnosis) = self.looks.wanted(pid) {
             self.tell(&Event::Explained {
                 command: quote(&self.spec.argv),
                 after: self.looks.wanted_after.unwrap_or_default(),
@@ -33,9 +36,19 @@ impl<M: Memory> Run<'_, M> {
             });
         }
         if self.next_look().reached(now) {
-            let wake = self.streams.wake();
-            let pid = self.program.running.pid();
-            self.looks.begin(pid, wake, now);
+            let ring = self.streams.wake().map(|wake| move || wake.ring());
+            self.looks.begin(vec![pid], ring, now);
         }
+    }
+
+    /// What was found out shortly before a limit about why the program does not end.
+    pub(super) fn diagnosis(&self, reason: Reason) -> Option<Box<Diagnosis>> {
+        let since = match reason {
+            Reason::Timeout => self.started,
+            // What comes ends a silence, and what was found out before it is old.
+            Reason::IdleTimeout => self.streams.last_read().unwrap_or(self.started),
+            Reason::Finished | Reason::Cancelled | Reason::OutputLimit => return None,
+        };
+        self.looks.latest(since, self.program.running.pid())
     }
 }

@@ -8,7 +8,6 @@ mod explain;
 mod holders;
 mod host;
 mod joined;
-mod looks;
 mod program;
 mod run_state;
 mod start;

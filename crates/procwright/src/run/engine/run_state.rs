@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::host::Host;
-use super::looks::Looks;
 use super::program::Program;
 use crate::drain::Inline;
+use crate::looks::Looks;
 use crate::quote::quote;
 use crate::run::collected::Failure;
 use crate::run::error::{Error, Foreign};

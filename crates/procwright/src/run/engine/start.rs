@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use super::connect::Attachments;
 use super::host::{DemandedEnd, Host};
-use super::looks::Looks;
 use super::program::Program;
 use super::run_state::{Run, RunPhase};
 use crate::child::{self, JoinEnds, OurEnds, PreparedStart, RefusedStart, Unstarted};
+use crate::looks::Looks;
 use crate::quote::quote;
 use crate::run::event::UNTIL_EXIT;
 use crate::run::event_thread::EventThread;

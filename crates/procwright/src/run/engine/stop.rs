@@ -8,6 +8,7 @@ use crate::child::Before;
 use crate::run::output::Reason;
 use crate::spec::Until;
 use crate::spool::Memory;
+use procwright_explain::Diagnosis;
 use procwright_os::time::{Deadline, Timeout};
 use procwright_process::holders::RunPipe;
 use procwright_process::{Signal, StopTarget, Stopping};
@@ -20,21 +21,21 @@ const PATIENCE: Duration = Duration::from_millis(500);
 impl<M: Memory> Run<'_, M> {
     /// Begins the stop.
     pub(super) fn begin_stop(&mut self, reason: Reason, now: Instant) {
-        self.prepare_stop(reason, Vec::new(), now);
+        let diagnosis = self.diagnosis(reason);
+        self.prepare_stop(reason, diagnosis, Vec::new(), now);
         self.send_first_signal();
     }
 
     /// Finds whom the stop is for, and notes what they are doing. Sends nothing. It is for
     /// those as well that hold one of `others`, pipes of other runs or of buffers.
-    pub(super) fn prepare_stop(&mut self, reason: Reason, others: Vec<RunPipe>, now: Instant) {
+    pub(super) fn prepare_stop(
+        &mut self,
+        reason: Reason,
+        diagnosis: Option<Box<Diagnosis>>,
+        others: Vec<RunPipe>,
+        now: Instant,
+    ) {
         let stop = self.spec.stop;
-        let since = match reason {
-            Reason::Timeout => Some(self.started),
-            // What comes ends a silence, and what was found out before it is old.
-            Reason::IdleTimeout => Some(self.streams.last_read().unwrap_or(self.started)),
-            Reason::Finished | Reason::Cancelled | Reason::OutputLimit => None,
-        };
-        let diagnosis = since.and_then(|since| self.looks.latest(since));
         // Nothing is told any more.
         self.host.end_events();
         let trace = self.program.running.trace();

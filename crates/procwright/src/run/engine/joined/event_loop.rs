@@ -104,6 +104,7 @@ impl<M: Memory> JoinedRuns<'_, M> {
             Reason::IdleTimeout
         } else {
             self.late_turns = 0;
+            self.look(now);
             return None;
         };
         // A deadline that is seen before the pipes is not believed at once, as with one run.
@@ -113,15 +114,14 @@ impl<M: Memory> JoinedRuns<'_, M> {
     }
 
     /// The time at which all have been silent for too long.
-    fn idle_deadline(&self, now: Instant) -> Deadline {
+    pub(super) fn idle_deadline(&self, now: Instant) -> Deadline {
         if self.hooks.idle_timeout.is_never() {
             return Deadline::NEVER;
         }
-        let streams = || self.runs.iter().map(|run| &run.streams);
         // The silence is ours while a consumer holds up a stream.
-        let last = match streams().any(|streams| streams.is_held()) {
+        let last = match self.runs.iter().any(|run| run.streams.is_held()) {
             true => Some(now),
-            false => streams().filter_map(|streams| streams.last_read()).max(),
+            false => self.last_read(),
         };
         self.hooks
             .idle_timeout
@@ -129,10 +129,13 @@ impl<M: Memory> JoinedRuns<'_, M> {
     }
 
     fn next_deadline(&self) -> Deadline {
-        match self.stop {
-            Some(_) => Deadline::NEVER,
-            None => self.deadline.min(self.idle_deadline(Instant::now())),
+        if self.stop.is_some() {
+            return Deadline::NEVER;
         }
+        let now = Instant::now();
+        self.deadline
+            .min(self.idle_deadline(now))
+            .min(self.next_look(now))
     }
 
     /// Begins the stop of all that are left, the last one first.
@@ -171,7 +174,11 @@ impl<M: Memory> JoinedRuns<'_, M> {
             let heirs = self.heirs_before(place);
             let others = heirs.into_iter().chain(self.buffer_before(place));
             let others = others.collect();
-            self.runs[place].prepare_stop(own, others, now);
+            let diagnosis = match by {
+                None => self.diagnosis(reason, place),
+                Some(_) => self.runs[place].diagnosis(own),
+            };
+            self.runs[place].prepare_stop(own, diagnosis, others, now);
             prepared.push(place);
         }
         let is_limit = matches!(reason, Reason::Timeout | Reason::IdleTimeout);

@@ -6,12 +6,14 @@
 
 mod elastic;
 mod event_loop;
+mod explain;
 mod start;
 
 use std::time::{Duration, Instant};
 
 use super::run_state::Run;
 use crate::buffer::Figures;
+use crate::looks::Looks;
 use crate::run::collected::{Collected, Failure};
 use crate::run::output::{ReachedLimit, Reason};
 use crate::run::watch::Watch;
@@ -42,6 +44,8 @@ pub(crate) struct JoinedRuns<'a, M> {
     hooks: JointHooks<'a>,
     started: Instant,
     deadline: Deadline,
+    /// Examinations before the limits of all together.
+    looks: Looks,
     /// Turns since a deadline came.
     late_turns: u8,
     /// True if the caller wants the end.

@@ -7,6 +7,7 @@ use super::elastic::ElasticJoint;
 use super::{JoinedRuns, Joint, JointHooks};
 use crate::child::{self, JoinEnds, Unstarted};
 use crate::error::{SpawnError, Step};
+use crate::looks::Looks;
 use crate::run::engine::run_state::Run;
 use crate::run::engine::start::{check, prepare};
 use crate::run::hooks::Hooks;
@@ -127,6 +128,7 @@ pub(crate) fn start_joined<'a, M: Memory>(
         joints,
         started,
         deadline: hooks.timeout.starting(started),
+        looks: Looks::new(started, None),
         hooks,
         late_turns: 0,
         is_unwanted: false,

@@ -1,0 +1,114 @@
+//! The thread that examines programs of this process. All that are to be examined at a time
+//! share the two looks: a thousand children of one timeout cost as much as one.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+use procwright_explain::{BETWEEN, Diagnosis, Examination};
+use procwright_os::fork::PerProcess;
+use procwright_os::sync::{Condvar, Mutex};
+use procwright_os::thread;
+
+/// What was found out of each process that was still there, or why nothing was.
+pub(super) type Found = Result<Vec<(i32, Diagnosis)>, String>;
+
+/// An examination that somebody waits for.
+pub(super) struct Request {
+    pub(super) pids: Vec<i32>,
+    /// Whether nobody waits for it any more.
+    pub(super) is_left: Box<dyn Fn() -> bool + Send>,
+    /// Gets what was found out.
+    pub(super) tell: Box<dyn FnOnce(Found) + Send>,
+}
+
+#[derive(Default)]
+struct Examiner {
+    requests: Mutex<Requests>,
+    /// Ends the time between two looks for which nobody waits any more.
+    left: Condvar,
+}
+
+#[derive(Default)]
+struct Requests {
+    /// Those that are not being worked on.
+    new: Vec<Request>,
+    has_thread: bool,
+}
+
+static EXAMINER: PerProcess<Examiner> = PerProcess::new();
+
+/// Has processes examined, with those that others ask for in the meantime: by a thread that is
+/// there while there is something to examine.
+///
+/// # Errors
+/// No thread can be had.
+pub(super) fn ask(request: Request) -> io::Result<()> {
+    let examiner = EXAMINER.get();
+    // Held over the start of the thread: whoever comes meanwhile finds a thread, or none.
+    let mut requests = examiner.requests.lock();
+    if !requests.has_thread {
+        thread::spawn_quiet("procwright-look", || examiner.work())?;
+        requests.has_thread = true;
+    }
+    requests.new.push(request);
+    Ok(())
+}
+
+/// Says that somebody does not wait any more.
+pub(super) fn tell_of_leaving() {
+    let examiner = EXAMINER.get();
+    // The thread has asked before this lock, and sleeps, or asks after it.
+    drop(examiner.requests.lock());
+    examiner.left.notify_all();
+}
+
+impl Examiner {
+    fn work(&self) {
+        loop {
+            let batch = {
+                let mut requests = self.requests.lock();
+                requests.new.retain(|request| !(request.is_left)());
+                if requests.new.is_empty() {
+                    requests.has_thread = false;
+                    return;
+                }
+                std::mem::take(&mut requests.new)
+            };
+            let examined = catch_unwind(AssertUnwindSafe(|| self.examine(&batch)));
+            let found = examined.unwrap_or_else(|_| Err("the examination has panicked".into()));
+            for request in batch {
+                let own = |(pid, _): &&(i32, Diagnosis)| request.pids.contains(pid);
+                let found = found.as_ref().map_err(String::clone);
+                (request.tell)(found.map(|all| all.iter().filter(own).cloned().collect()));
+            }
+        }
+    }
+
+    fn examine(&self, batch: &[Request]) -> Found {
+        let pids: Vec<i32> = batch
+            .iter()
+            .flat_map(|request| &request.pids)
+            .copied()
+            .collect();
+        let begun = Examination::begin_each(&pids).map_err(|error| error.to_string())?;
+        if !self.pause(batch) {
+            return Err("nobody waits for it".into());
+        }
+        begun.finish_each().map_err(|error| error.to_string())
+    }
+
+    /// Waits for the time between two looks; false if nobody waits for the second.
+    fn pause(&self, batch: &[Request]) -> bool {
+        let end = Instant::now() + BETWEEN;
+        let mut requests = self.requests.lock();
+        while batch.iter().any(|request| !(request.is_left)()) {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return true;
+            }
+            requests = self.left.wait_timeout(requests, left).0;
+        }
+        false
+    }
+}
