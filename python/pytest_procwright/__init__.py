@@ -1,8 +1,9 @@
-"""The pytest plugin of procwright: the fixtures `procwright_fake` and `procwright_cassette`.
+"""The pytest plugin of procwright: the fixtures `procwright_fake` and `procwright_cassette`, and
+the option `--procwright-explain`.
 
 It is a package of its own: pytest imports plugins at every start, and this must not import
-procwright where no test asks for it. It has no options, hooks or markers: nothing of a run of
-pytest changes by its being there.
+procwright where nobody asks for it. Without the option nothing of a run of pytest changes by its
+being there.
 """
 
 from __future__ import annotations
@@ -18,6 +19,29 @@ if TYPE_CHECKING:
     from typing import Any
 
     from procwright.testing import Cassette, Fake
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the option, which is off."""
+    parser.getgroup("procwright").addoption(
+        "--procwright-explain",
+        dest="procwright_explain",
+        metavar="SECONDS",
+        help="say what its processes wait for of a test that takes longer, which goes on",
+    )
+    parser.addini(
+        "procwright_explain", "seconds of --procwright-explain, off if it is empty", default=""
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Begins to look after tests, if that is asked for."""
+    if not (config.getoption("procwright_explain") or config.getini("procwright_explain")):
+        return
+    from ._explain import Explain, seconds_of
+
+    if (seconds := seconds_of(config)) is not None:
+        config.pluginmanager.register(Explain(seconds), "procwright-explain")
 
 
 @pytest.fixture

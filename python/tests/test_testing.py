@@ -710,7 +710,10 @@ def test_it(request):
     assert "pytest_procwright" in sys.modules
     assert [name for name in sys.modules if name.partition(".")[0] == "procwright"] == []
     plugin = sys.modules["pytest_procwright"]
-    assert [name for name in dir(plugin) if name.startswith("pytest_")] == []
+    hooks = [name for name in dir(plugin) if name.startswith("pytest_")]
+    assert hooks == ["pytest_addoption", "pytest_configure"]
+    import threading
+    assert threading.active_count() == 1
 """
     )
     result = pytest_run(tmp_path, "--strict-markers", "-W", "error")

@@ -216,7 +216,7 @@ impl Caller {
             (Caller::Takes, _) | (Caller::Bystander, None) => {}
             (Caller::Bystander, Some(fds)) => fds.retain(|fd| fd.number == 1),
             (Caller::Onlooker, _) => {
-                let this = rustix::thread::gettid().as_raw_nonzero().get();
+                let this = scan::own_thread();
                 own.threads.retain(|thread| thread.tid != this);
             }
         }

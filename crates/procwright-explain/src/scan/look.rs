@@ -240,6 +240,11 @@ fn hides_processes() -> bool {
     })
 }
 
+/// Number of the calling thread.
+pub(crate) fn own_thread() -> i32 {
+    rustix::thread::gettid().as_raw_nonzero().get()
+}
+
 /// The command line of a process, as a shell would take it, cut behind [`LONGEST_COMMAND`].
 pub(crate) fn command_line(pid: i32) -> Option<String> {
     let mut buffer = [0; LONGEST_COMMAND];
