@@ -83,13 +83,13 @@ def explained(directory, limit):
 
 def test_a_deadlock_with_the_test_itself_is_one(tmp_path):
     (tmp_path / "test_it.py").write_text(STUCK)
-    for limit in (1, 2, 4, 8):
+    for limit in (1, 2, 4, 8, 20):
         said = explained(tmp_path, limit)
         assert "test_stuck has not ended after" in said
         if "Deadlock" in said:
             assert "cannot go on: stdout of it is full" in " ".join(said.split())
             return
-    pytest.skip("the machine is too busy: after 8 s nothing has come to hang")
+    pytest.fail("after 20 s nothing has come to hang")
 
 
 @pytest.mark.parametrize("given", ["soon", "-1", "nan", "inf"])
