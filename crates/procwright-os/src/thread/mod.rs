@@ -25,6 +25,12 @@ pub fn spawn_quiet<T: Send + 'static>(
     spawn_with_signals_blocked(Builder::new().name(name.into()), work)
 }
 
+/// Blocks all signals for the calling thread from here on, as [`spawn_quiet`] does from its first
+/// instruction on: for a thread that has made others which run code of the host.
+pub fn make_quiet() {
+    std::mem::forget(BlockedMask::all());
+}
+
 /// Starts a thread as [`spawn_quiet`] does, with a small stack: for a thread that does
 /// next to nothing and may have thousands like it.
 ///

@@ -39,7 +39,7 @@ pub struct CapturedOutput {
 const READ: usize = 128 * 1024;
 
 impl CapturedOutput {
-    pub(super) fn new(reader: Reader) -> CapturedOutput {
+    pub(crate) fn new(reader: Reader) -> CapturedOutput {
         CapturedOutput {
             reader: Some(reader),
             data: Vec::new(),
@@ -56,7 +56,7 @@ impl CapturedOutput {
         self.dropped
     }
 
-    pub(super) fn into_data(self) -> Vec<u8> {
+    pub(crate) fn into_data(self) -> Vec<u8> {
         self.data
     }
 }

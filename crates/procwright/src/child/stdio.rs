@@ -237,7 +237,7 @@ fn pty_error(error: io::Error) -> SpawnError {
     SpawnError::new(Step::Pty, "", error)
 }
 
-pub(super) fn pipe_error(error: io::Error) -> SpawnError {
+pub(crate) fn pipe_error(error: io::Error) -> SpawnError {
     SpawnError::new(Step::Pipe, "", error)
 }
 

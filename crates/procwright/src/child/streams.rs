@@ -34,7 +34,7 @@ pub(super) struct PumpedQueue {
 /// pump and of spilling.
 pub(crate) type StreamListener = Arc<dyn Fn(&'static str, &elastic::Event) + Send + Sync>;
 
-fn hook(listener: Option<&StreamListener>, stream: &'static str) -> elastic::Hook {
+pub(crate) fn hook(listener: Option<&StreamListener>, stream: &'static str) -> elastic::Hook {
     match listener.map(Arc::clone) {
         None => Box::new(|_| {}),
         Some(listener) => Box::new(move |event| {
@@ -270,7 +270,7 @@ fn hand_to_pump(
     pump: &Pump,
     drain: Drain<Vec<u8>>,
     news: Option<&FlowNews>,
-) -> ((PumpedStream, Gauge), Option<WatchedFlow>) {
+) -> ((Option<PumpedStream>, Gauge), Option<WatchedFlow>) {
     let watch = news.map(|one| FlowWatch::new(drain.weak_fd(), one.limit, one.news.clone()));
     let drain = drain.told_by(watch.clone().map(FlowTeller::new));
     let gauge = drain.gauge();
@@ -279,7 +279,7 @@ fn hand_to_pump(
         watch,
         stream: stream.clone(),
     });
-    ((stream, gauge), watched)
+    ((Some(stream), gauge), watched)
 }
 
 /// The reader of both streams, by way of one queue.

@@ -13,3 +13,4 @@ mod validate;
 
 pub use builder::Command;
 pub use ongoing::Ongoing;
+pub(crate) use spawn::stream_listener;

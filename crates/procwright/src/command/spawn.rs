@@ -6,10 +6,20 @@ use std::sync::Arc;
 use super::builder::Command;
 use crate::child::{self, Child};
 use crate::quote::quote;
-use crate::run::{Error, Event, EventThread};
+use crate::run::{Error, Event, EventHook, EventThread};
 use crate::spec::Purpose;
 use crate::spool::{Overflow, elastic};
 use procwright_os::time::Timeout;
+
+/// A listener that has `hook` called, on a thread of its own, with the events of the streams of
+/// a command.
+pub(crate) fn stream_listener(command: String, hook: EventHook) -> child::StreamListener {
+    let thread = EventThread::new(command.clone(), hook);
+    Arc::new(move |stream, event: &elastic::Event| {
+        // Without a thread the figures of the stream have it all the same.
+        let _ = thread.tell(Event::from_queue(&command, stream, event), None);
+    })
+}
 
 impl Command<'_> {
     /// Starts the program and hands it over, with its streams: see [`Child`].
@@ -43,16 +53,8 @@ impl Command<'_> {
         let overflow = overflow.into();
         let valid = self.hooks.validate(&self.spec, Purpose::Spawn { overflow });
         valid.map_err(Error::Invalid)?;
-        let listener = self.hooks.on_stream_event.map(|hook| {
-            let command = quote(&self.spec.argv);
-            let thread = EventThread::new(command.clone(), hook);
-            let listener: child::StreamListener =
-                Arc::new(move |stream, event: &elastic::Event| {
-                    // Without a thread the figures of the stream have it all the same.
-                    let _ = thread.tell(Event::from_queue(&command, stream, event), None);
-                });
-            listener
-        });
+        let hook = self.hooks.on_stream_event;
+        let listener = hook.map(|hook| stream_listener(quote(&self.spec.argv), hook));
         let (producer, taps, cancel) = (self.hooks.producer, self.hooks.taps, self.hooks.cancel);
         child::spawn(&self.spec, overflow, listener, producer, taps, cancel)
             .map_err(|error| Error::unstarted(error, &self.spec))

@@ -59,6 +59,10 @@ impl BlockedTime {
         }
     }
 
+    pub(crate) fn probe(&self) -> Option<Arc<FullProbe>> {
+        self.probe.clone()
+    }
+
     pub(crate) fn total(&self) -> Duration {
         self.total
     }

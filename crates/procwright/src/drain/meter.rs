@@ -114,6 +114,11 @@ pub(crate) struct Gauge {
 }
 
 impl Gauge {
+    /// Tells whether the pipe is full, for as long as it is read; none where that cannot be had.
+    pub(crate) fn probe(&self) -> Option<Arc<FullProbe>> {
+        self.meter.lock()?.blocked.probe()
+    }
+
     /// The time for which the program could not write, up to this moment while no read
     /// comes; none where that cannot be known.
     pub(crate) fn blocked(&self) -> Option<Duration> {

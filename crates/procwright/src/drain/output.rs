@@ -380,6 +380,18 @@ impl<M: Memory> Drain<M> {
         self.fd = None;
     }
 
+    /// Closes the pipe if it leads to a reader who wants no more: the program's next write fails.
+    pub(super) fn close_if_unwanted(&mut self) {
+        let is_unwanted = match self.ended {
+            // A step has found it out.
+            true => self.failed,
+            false => matches!(self.store.room(), Ok(StoreRoom::Unwanted)),
+        };
+        if self.has_reader() && is_unwanted {
+            self.close();
+        }
+    }
+
     /// Gives up a stream that cannot be read.
     pub(crate) fn break_off(&mut self, error: io::Error) {
         self.store.fail(error);
@@ -447,6 +459,16 @@ impl<M: Memory> Drain<M> {
     /// The terminal, if this is a drain of one.
     pub(crate) fn terminal(&self) -> Option<BorrowedFd<'_>> {
         self.fd().filter(|_| self.is_terminal)
+    }
+
+    /// True if it leads to a reader, who may be slow, or want no more.
+    pub(super) fn has_reader(&self) -> bool {
+        self.store.has_reader()
+    }
+
+    /// The end of what came, where that is kept beside a reader.
+    pub(crate) fn last_words(&self) -> Option<Vec<u8>> {
+        self.last_words.as_ref().map(|words| words.bytes())
     }
 
     /// True if what is read is kept.

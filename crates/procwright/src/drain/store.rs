@@ -38,9 +38,14 @@ impl<M: Memory> Store<M> {
         Store::Nothing(Scratch::default())
     }
 
-    /// True if what is read is kept, up to some limit.
+    /// True if what is read is kept here, up to some limit.
     pub(super) fn keeps(&self) -> bool {
-        !matches!(self, Store::Nothing(_))
+        matches!(self, Store::Whole(_) | Store::HeadAndTail(_))
+    }
+
+    /// True if what is read goes to the reader of this stream.
+    pub(super) fn has_reader(&self) -> bool {
+        matches!(self, Store::Elastic(_))
     }
 
     /// Reads once. `seen` is called with what came, if anything did.

@@ -38,12 +38,12 @@ use procwright_process::{Cancel, Stop};
 #[doc(alias = "Open3.pipeline")]
 #[must_use]
 pub struct Pipeline<'a> {
-    stages: Vec<Command<'a>>,
-    ok_codes: BTreeMap<usize, Vec<i32>>,
-    elastic: BTreeMap<usize, Overflow>,
-    hooks: JointHooks<'a>,
-    stop: Option<Stop>,
-    rule: SuccessRule,
+    pub(super) stages: Vec<Command<'a>>,
+    pub(super) ok_codes: BTreeMap<usize, Vec<i32>>,
+    pub(super) elastic: BTreeMap<usize, Overflow>,
+    pub(super) hooks: JointHooks<'a>,
+    pub(super) stop: Option<Stop>,
+    pub(super) rule: SuccessRule,
     check: bool,
     stopped_is_error: bool,
 }
@@ -197,7 +197,7 @@ impl<'a> Pipeline<'a> {
     /// [`Error::Foreign`] if a callback or a producer failed, [`Error::Io`] if the system did;
     /// [`Error::Forked`] in a fork that a hook has made and returned in.
     pub fn run(self) -> Result<PipelineOutput, Error> {
-        let (check, stopped_is_error) = (self.check, self.stopped_is_error);
+        let verdict = self.verdict();
         let collected: PipelineCollected<Vec<u8>> = self.run_into()?;
         let stderr = collected.stderr.into_iter();
         let output = PipelineOutput {
@@ -205,30 +205,7 @@ impl<'a> Pipeline<'a> {
             stdout: collected.stdout.unwrap_or_default(),
             stderr: stderr.map(Option::unwrap_or_default).collect(),
         };
-        let command_of = |stage: Option<usize>| match stage {
-            Some(place) => output.report.stages[place].report.command(),
-            None => output.report.command(),
-        };
-        match collected.failure {
-            Some((stage, Failure::Foreign(what, source))) => Err(Error::Foreign {
-                what,
-                stage,
-                command: command_of(stage),
-                source,
-                output: Box::new(output),
-            }),
-            Some((stage, Failure::Io(source))) => Err(Error::Io {
-                stage,
-                command: command_of(stage),
-                source,
-                output: Box::new(output),
-            }),
-            None if stopped_is_error && output.report.reason != Reason::Finished => {
-                Err(Error::Stopped(Box::new(output)))
-            }
-            None if check && !output.success() => Err(Error::Failed(Box::new(output))),
-            None => Ok(output),
-        }
+        verdict.of(output, collected.failure)
     }
 
     /// Runs it and captures into memory of the caller's kind.
@@ -248,11 +225,7 @@ impl<'a> Pipeline<'a> {
         self.check_whole()?;
         let of = self.stages.len();
         let (rule, ok_codes) = (self.rule, self.ok_codes);
-        let commands: Vec<String> = self
-            .stages
-            .iter()
-            .map(|one| quote(&one.spec.argv))
-            .collect();
+        let commands = Commands::of(&self.stages);
         let mut stages = Vec::with_capacity(of);
         for (place, stage) in self.stages.into_iter().enumerate() {
             let elastic = self.elastic.get(&place).copied();
@@ -267,31 +240,21 @@ impl<'a> Pipeline<'a> {
                 source,
             })?);
         }
-        let unstarted = |refused: StageUnstarted| {
-            let stage = refused.place;
-            match refused.unstarted {
-                Unstarted::Invalid(source) => Error::Invalid {
-                    stage: Some(stage),
-                    source,
-                },
-                Unstarted::Spawn(source) => Error::Spawn {
-                    stage,
-                    of,
-                    command: commands[stage].clone(),
-                    source,
-                },
-                Unstarted::Cancelled => Error::Cancelled {
-                    command: joined(commands.iter().cloned()),
-                },
-            }
-        };
-        let runs = start_joined(stages, self.hooks).map_err(unstarted)?;
-        let command = joined(commands.into_iter());
-        Ok(OngoingPipeline::new(runs, command, rule, ok_codes))
+        let runs = start_joined(stages, None, self.hooks);
+        let runs = runs.map_err(|refused| commands.unstarted(refused))?;
+        Ok(OngoingPipeline::new(runs, commands.line(), rule, ok_codes))
+    }
+
+    /// What becomes an error once it is over.
+    pub(super) fn verdict(&self) -> Verdict {
+        Verdict {
+            check: self.check,
+            stopped_is_error: self.stopped_is_error,
+        }
     }
 
     /// Finds what is wrong with the whole.
-    fn check_whole(&self) -> Result<(), Error> {
+    pub(super) fn check_whole(&self) -> Result<(), Error> {
         let invalid = |source| {
             Err(Error::Invalid {
                 stage: None,
@@ -341,8 +304,83 @@ impl<'a> Pipeline<'a> {
     }
 }
 
+/// The commands of the stages as a shell takes them, for errors.
+pub(super) struct Commands(Vec<String>);
+
+impl Commands {
+    pub(super) fn of(stages: &[Command<'_>]) -> Commands {
+        Commands(stages.iter().map(|one| quote(&one.spec.argv)).collect())
+    }
+
+    /// All of them in a line.
+    pub(super) fn line(&self) -> String {
+        joined(self.0.iter().cloned())
+    }
+
+    /// The error of a start that was refused.
+    pub(super) fn unstarted(&self, refused: StageUnstarted) -> Error {
+        let stage = refused.place;
+        match refused.unstarted {
+            Unstarted::Invalid(source) => Error::Invalid {
+                stage: Some(stage),
+                source,
+            },
+            Unstarted::Spawn(source) => Error::Spawn {
+                stage,
+                of: self.0.len(),
+                command: self.0[stage].clone(),
+                source,
+            },
+            Unstarted::Cancelled => Error::Cancelled {
+                command: self.line(),
+            },
+        }
+    }
+}
+
+/// What becomes an error once a pipeline is over.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Verdict {
+    check: bool,
+    stopped_is_error: bool,
+}
+
+impl Verdict {
+    /// The result, or the error that it is.
+    pub(super) fn of(
+        self,
+        output: PipelineOutput,
+        failure: Option<(Option<usize>, Failure)>,
+    ) -> Result<PipelineOutput, Error> {
+        let command_of = |stage: Option<usize>| match stage {
+            Some(place) => output.report.stages[place].report.command(),
+            None => output.report.command(),
+        };
+        match failure {
+            Some((stage, Failure::Foreign(what, source))) => Err(Error::Foreign {
+                what,
+                stage,
+                command: command_of(stage),
+                source,
+                output: Box::new(output),
+            }),
+            Some((stage, Failure::Io(source))) => Err(Error::Io {
+                stage,
+                command: command_of(stage),
+                source,
+                output: Box::new(output),
+            }),
+            None if self.stopped_is_error && output.report.reason != Reason::Finished => {
+                Err(Error::Stopped(Box::new(output)))
+            }
+            None if self.check && !output.success() => Err(Error::Failed(Box::new(output))),
+            None => Ok(output),
+        }
+    }
+}
+
 /// A stage of so many as the start takes it: its spec says nothing of what it is joined by.
-fn joinable<'a>(
+pub(super) fn joinable<'a>(
     stage: Command<'a>,
     place: usize,
     of: usize,

@@ -5,6 +5,7 @@ use std::io;
 use super::report::PipelineOutput;
 use crate::error::{BoxError, Invalid, SpawnError};
 use crate::run::Foreign;
+use crate::stream::Stalled;
 
 /// Why a pipeline has no result, or one that must not be overlooked.
 ///
@@ -43,6 +44,30 @@ pub enum Error {
     /// is the result. The pipeline goes on in the parent.
     #[error("{command} is run by the process that this one was forked from meanwhile")]
     Forked {
+        /// The commands as a shell takes them.
+        command: String,
+    },
+    /// Nothing more can be known of a spawned one: the thread that looked after it has panicked,
+    /// and its programs were killed.
+    #[error("{command} was given up: the thread that looked after it has panicked")]
+    Lost {
+        /// The commands as a shell takes them.
+        command: String,
+    },
+    /// The programs of a spawned one cannot go on: an output is full and not read.
+    #[error(transparent)]
+    Stalled(#[from] Stalled),
+    /// A stream of a spawned one could not be read or written.
+    #[error("a stream of {command} failed: {source}")]
+    Stream {
+        /// The commands as a shell takes them.
+        command: String,
+        /// The error of the read or write.
+        source: io::Error,
+    },
+    /// The patience of a wait has been interrupted. The wait may be taken up again.
+    #[error("interrupted while waiting for {command}")]
+    Interrupted {
         /// The commands as a shell takes them.
         command: String,
     },
@@ -87,7 +112,11 @@ impl Error {
             Error::Invalid { .. }
             | Error::Spawn { .. }
             | Error::Cancelled { .. }
-            | Error::Forked { .. } => None,
+            | Error::Forked { .. }
+            | Error::Lost { .. }
+            | Error::Stalled(_)
+            | Error::Stream { .. }
+            | Error::Interrupted { .. } => None,
             Error::Stopped(output)
             | Error::Failed(output)
             | Error::Foreign { output, .. }

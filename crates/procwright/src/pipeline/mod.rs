@@ -15,19 +15,27 @@
 //! [`run`](crate::Command::run). All are started, or none; all share one deadline; and when
 //! one is to be stopped, all are.
 //!
+//! One that is [spawned](Pipeline::spawn) is a [`PipelineChild`]: its caller has its streams while
+//! it goes on, and it is the very same otherwise.
+//!
 //! A pipeline succeeds by a [`SuccessRule`], and each stage is [judged](Judgement): one that
 //! only found that the next had read enough is forgiven, one that failed because the next had
 //! failed is collateral, and what is left is to blame.
 
 mod builder;
+mod child;
+mod driver;
 mod error;
 #[cfg(feature = "serde")]
 mod json;
 mod judgement;
 mod ongoing;
 mod report;
+mod spawn;
+mod talk;
 
 pub use builder::Pipeline;
+pub use child::PipelineChild;
 pub use error::Error;
 pub use judgement::{Judgement, SuccessRule};
 pub use ongoing::OngoingPipeline;

@@ -59,7 +59,8 @@ pub struct PipelineCollected<M> {
     pub report: PipelineReport,
     /// The captured stdout of the last stage, none if it was not captured.
     pub stdout: Option<M>,
-    /// The captured stderr of each stage, none where it was not captured.
+    /// The captured stderr of each stage, none where it was not captured; of a spawned one its
+    /// end, as all of it went to a reader.
     pub stderr: Vec<Option<M>>,
     /// The failure that ended it, if one did, and the stage that it belongs to; none of these
     /// for one of the whole.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::event::Event;
+use super::outlets::Outlets;
 use super::watch::{Moment, Watch};
 use crate::child::StdinProducer;
 use crate::error::BoxError;
@@ -19,6 +20,8 @@ pub(crate) struct Hooks<'a> {
     pub(crate) producer: Option<StdinProducer>,
     /// Consumers of copies of the output.
     pub(crate) taps: TapPlan,
+    /// Readers of the caller's, to whom outputs go that would be kept.
+    pub(crate) outlets: Option<Outlets>,
     /// The consumer in the place of one that would pass the streams on.
     pub(crate) relay: Option<Box<dyn Tap>>,
     /// The rule by which lines are cut for callbacks; none is that of a default.

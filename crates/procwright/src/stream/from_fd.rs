@@ -63,7 +63,7 @@ impl Reader {
         // A probe of a full pipe needs the writing end, which is not here.
         let drain = Drain::new(fd, None, store, Instant::now());
         let gauge = drain.gauge();
-        let queue = QueueReader::new(consumer, monitor, vec![(pump.take(drain), gauge)]);
+        let queue = QueueReader::new(consumer, monitor, vec![(Some(pump.take(drain)), gauge)]);
         Ok(Reader::of_queue(queue))
     }
 }

@@ -44,7 +44,7 @@ impl Merged {
         merge.know_pipes(PerStream::new(drains[0].weak_fd(), drains[1].weak_fd()));
         let flows = drains.into_iter().map(|drain| {
             let gauge = drain.gauge();
-            (pump.take(drain), gauge)
+            (Some(pump.take(drain)), gauge)
         });
         let flows = flows.collect();
         let reader = Reader::of_queue(QueueReader::new(consumer, monitor, flows));

@@ -28,8 +28,9 @@ pub(crate) struct QueueReader {
     /// needed to ask.
     closed: AtomicBool,
     monitor: Monitor,
-    /// The outputs that fill the queue: one, or both.
-    flows: Vec<(PumpedStream, Gauge)>,
+    /// The outputs that fill the queue: one, or both. With none of the pump's it is the loop of
+    /// a run that fills it, which the queue itself wakes.
+    flows: Vec<(Option<PumpedStream>, Gauge)>,
     /// The master of the terminal, if the output is one.
     pty_master: Option<Arc<PtyMaster>>,
     generation: u32,
@@ -39,7 +40,7 @@ impl QueueReader {
     pub(crate) fn new(
         consumer: ElasticConsumer,
         monitor: Monitor,
-        flows: Vec<(PumpedStream, Gauge)>,
+        flows: Vec<(Option<PumpedStream>, Gauge)>,
     ) -> QueueReader {
         QueueReader {
             turn: InterruptibleLock::new(),
@@ -143,7 +144,8 @@ impl QueueReader {
             self.closer.close();
             // The reader that has the turn may wait for a disk; those behind it are woken.
             self.turn.wake_one();
-            self.flows.iter().for_each(|(taken, _)| taken.leave());
+            let taken = self.flows.iter().flat_map(|(taken, _)| taken);
+            taken.for_each(PumpedStream::leave);
             if let Some(pty_master) = &self.pty_master {
                 pty_master.hang_up();
             }

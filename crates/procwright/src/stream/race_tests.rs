@@ -196,7 +196,7 @@ fn reader(fd: OwnedFd, overflow: Option<Overflow>, pump: &Pump) -> Reader {
     Reader::of_queue(QueueReader::new(
         consumer,
         monitor,
-        vec![(pump.take(drain), gauge)],
+        vec![(Some(pump.take(drain)), gauge)],
     ))
 }
 

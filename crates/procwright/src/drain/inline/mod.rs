@@ -11,6 +11,7 @@ use std::time::Instant;
 use super::feed::{Feed, FeedStep};
 use super::flow::Flow;
 use super::keyboard_relay::KeyboardRelay;
+use super::meter::Gauge;
 use super::output::{Drain, DrainStep};
 use super::saturation::Saturation;
 use super::second_thread::SecondThread;
@@ -169,6 +170,7 @@ impl<M: Memory> Inline<M> {
                     DrainStep::Empty => Need::Ready,
                     DrainStep::Held => Need::Wake,
                     DrainStep::End => {
+                        output.machine.close_if_unwanted();
                         all_moved = Moved::Some;
                         continue;
                     }
@@ -216,6 +218,8 @@ impl<M: Memory> Inline<M> {
         // The order of two streams can be told only by one reader; and on one
         // processor a second thread has nowhere to run.
         let ordered = self.in_order || self.order.is_some();
+        // Readers wake this thread.
+        let ordered = ordered || out.machine.has_reader() || err.machine.has_reader();
         if ordered || held(out) || held(err) || !has_several_processors() {
             return;
         }
@@ -377,6 +381,7 @@ impl<M: Memory> Inline<M> {
             wake.silence();
         }
         for output in self.outputs.values_mut().flatten() {
+            output.machine.close_if_unwanted();
             if output.need == Need::Wake {
                 output.need = Need::Nothing;
                 self.released = Some(Instant::now());
@@ -410,7 +415,8 @@ impl<M: Memory> Inline<M> {
         self.outputs.stdout.as_ref()?.machine.terminal()
     }
 
-    /// Reads exactly what the pipes hold now, and ends the streams.
+    /// Reads exactly what the pipes hold now, and ends the streams; one that leads to a reader
+    /// by the next turns, as that has room.
     ///
     /// # Errors
     /// As [`Drain::finish`].
@@ -418,6 +424,13 @@ impl<M: Memory> Inline<M> {
         self.recall()?;
         for (stream, output) in self.outputs.iter_mut() {
             if let Some(output) = output {
+                if output.machine.has_reader() {
+                    output.machine.finish_in_steps();
+                    if output.need == Need::Ready {
+                        output.need = Need::Nothing;
+                    }
+                    continue;
+                }
                 let before = output.machine.bytes();
                 output.machine.finish()?;
                 if let Some(order) = &mut self.order {
@@ -447,6 +460,12 @@ impl<M: Memory> Inline<M> {
         }
         let wake = Arc::new(Wake::new()?);
         Ok(Arc::clone(self.wake.insert(wake)))
+    }
+
+    /// Views of the time for which the program could not write, and of its pipes.
+    pub(crate) fn gauges(&self) -> PerStream<Option<Gauge>> {
+        let outputs = self.outputs.as_ref();
+        outputs.map(|output| output.as_ref().map(|output| output.machine.gauge()))
     }
 
     /// True while there is a stdin to write to.

@@ -13,8 +13,10 @@ use crate::drain::{
     Ceiling, Copies, Drain, Feed, FeedSource, Inline, KeyboardRelay, OutputChunk, Store,
 };
 use crate::error::{SpawnError, Step};
+use crate::run::outlets::Outlets;
 use crate::spec::{Beyond, Limit, Spec, Stdin};
 use crate::spool::Memory;
+use crate::spool::elastic::ElasticProducer;
 use crate::spool::fifo::Fifo;
 use crate::std_stream::{PerStream, StdStream};
 use crate::stream::Framing;
@@ -31,7 +33,9 @@ pub(super) struct Attachments {
     /// Whether a consumer gets both streams in the order of reading.
     in_order: bool,
     producer: Option<WaitingProducer>,
-    /// Rung by consumers and the producer; none if there are neither.
+    /// Queues to readers of the caller's.
+    readers: PerStream<Option<ElasticProducer>>,
+    /// Rung by consumers, readers and the producer; none if there are none of these.
     wake: Option<Arc<Wake>>,
 }
 
@@ -47,14 +51,20 @@ impl Attachments {
         producer: Option<StdinProducer>,
         taps: TapPlan,
         relay: Option<Box<dyn Tap>>,
+        outlets: Option<Outlets>,
         framing: &Framing,
     ) -> Result<Attachments, SpawnError> {
+        let (readers, wake) = match outlets {
+            Some(outlets) => (outlets.queues, Some(outlets.wake)),
+            None => (PerStream::default(), None),
+        };
         let mut attachments = Attachments {
             consumers: WaitingConsumers(Vec::new()),
             queues: PerStream::default(),
             in_order: relay.is_some(),
             producer: None,
-            wake: None,
+            readers,
+            wake,
         };
         let mut consumers = taps.open(spec)?;
         let both = PerStream::new(true, true);
@@ -77,8 +87,10 @@ impl Attachments {
         if producer.is_none() && consumers.is_empty() {
             return Ok(attachments);
         }
-        let wake = Wake::new().map_err(|error| SpawnError::new(Step::Pipe, "", error))?;
-        let wake = Arc::new(wake);
+        let wake = match &attachments.wake {
+            Some(wake) => Arc::clone(wake),
+            None => Arc::new(Wake::new().map_err(|error| SpawnError::new(Step::Pipe, "", error))?),
+        };
         let no_thread = |error| SpawnError::new(Step::Thread, "", error);
         for (streams, new) in consumers {
             let consumer = OutputConsumer::start(new, streams, &wake, framing);
@@ -113,6 +125,7 @@ impl Attachments {
             queues,
             in_order,
             producer,
+            mut readers,
             wake,
         } = self;
         let (mut slave, keyboard) = match ends.terminal {
@@ -125,12 +138,20 @@ impl Attachments {
             let Some(end) = end else { continue };
             #[cfg(procwright_fault)]
             let end = crate::fault::without_last_byte(end, stream);
-            let store = store(spec, stream);
+            let reader = readers[stream].take();
+            let tells_last = reader.is_some() && stream == StdStream::Stderr;
+            let store = match reader {
+                Some(queue) => Store::Elastic(Some(queue)),
+                None => store(spec, stream),
+            };
             let drain = match is_terminal {
                 true => Drain::of_terminal(end.fd, slave.take(), store, now),
                 false => Drain::new(end.fd, end.probe, store, now),
             };
-            let drain = drain.below(ceiling(spec));
+            let mut drain = drain.below(ceiling(spec));
+            if tells_last {
+                drain = drain.with_last_words(Arc::default());
+            }
             drains[stream] = Some(match queues.is_empty() {
                 true => drain,
                 false => drain.with_copies(Copies { stream, queues }),

@@ -15,8 +15,8 @@ mod stop;
 mod tell;
 
 pub(crate) use joined::{
-    JoinedResult, JoinedRuns, JoinedStage, Joint, JointHooks, JointStop, StageUnstarted,
-    start_joined,
+    JoinedResult, JoinedRuns, JoinedStage, JoinedView, Joint, JointHooks, JointStop,
+    StageUnstarted, start_joined,
 };
 pub(crate) use run_state::Run;
 pub(crate) use start::start;

@@ -66,7 +66,8 @@ pub(super) fn prepare<'s, 'a>(
         return Err(child::given_up(Unstarted::Cancelled, spec, trace));
     }
     let framing = hooks.framing();
-    let attachments = Attachments::open(spec, hooks.producer, hooks.taps, hooks.relay, &framing);
+    let (producer, outlets) = (hooks.producer, hooks.outlets);
+    let attachments = Attachments::open(spec, producer, hooks.taps, hooks.relay, outlets, &framing);
     let attachments = attachments.map_err(|error| child::given_up(error, spec, trace))?;
     let host = Host {
         cancel: hooks.cancel,

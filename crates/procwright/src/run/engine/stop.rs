@@ -111,5 +111,12 @@ impl<M: Memory> Run<'_, M> {
         if !self.streams.all_ended() {
             self.finish_streams();
         }
+        if let RunPhase::Stopping(stop) = &self.phase
+            && stop.patience.reached(now)
+            && !self.streams.all_ended()
+        {
+            // A reader that makes no room holds up no stop.
+            self.streams.abandon();
+        }
     }
 }

@@ -344,6 +344,8 @@ impl<M: Memory> JoinedRuns<'_, M> {
     /// Asks the watch of all what it wants. It is told of the last program that is left.
     fn ask_watch(&mut self) {
         let left = self.runs.iter().rev().find(|run| !run.is_closed());
+        // Behind the last program there may be a buffer that still passes on.
+        let left = left.or(self.runs.last());
         let (Some(run), Some(watch)) = (left, &mut self.hooks.watch) else {
             return;
         };

@@ -13,11 +13,13 @@ use std::time::{Duration, Instant};
 
 use super::run_state::Run;
 use crate::buffer::Figures;
+use crate::drain::Gauge;
 use crate::looks::Looks;
 use crate::run::collected::{Collected, Failure};
 use crate::run::output::{ReachedLimit, Reason};
 use crate::run::watch::Watch;
 use crate::spool::Memory;
+use crate::std_stream::PerStream;
 use procwright_os::pipe::{EndsProbe, PipeEnds};
 use procwright_os::time::{Deadline, Timeout};
 use procwright_process::Cancel;
@@ -127,7 +129,24 @@ pub(crate) struct JoinedResult<M> {
     pub(crate) failure: Option<(Option<usize>, Failure)>,
 }
 
+/// A run under way as those see it who are beside its loop.
+#[derive(Debug)]
+pub(crate) struct JoinedView {
+    pub(crate) pid: i32,
+    /// Views of its output pipes.
+    pub(crate) gauges: PerStream<Option<Gauge>>,
+}
+
 impl<M: Memory> JoinedRuns<'_, M> {
+    /// Views of all of them.
+    pub(crate) fn views(&self) -> Vec<JoinedView> {
+        let view = |run: &Run<'_, M>| JoinedView {
+            pid: run.program.running.pid(),
+            gauges: run.streams.gauges(),
+        };
+        self.runs.iter().map(view).collect()
+    }
+
     /// Reaps the programs and gives all that came of the runs.
     pub(crate) fn conclude(self) -> JoinedResult<M> {
         let own_limit = self.stop.filter(|stop| stop.by.is_none());

@@ -18,7 +18,7 @@ use crate::trace::Trace;
 use procwright_os::pipe::{self, EndsProbe};
 use procwright_process::holders::PipeId;
 use procwright_process::{Cancel, Stop};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 /// The run that could not be started, by its place. Of the others nothing is left.
 pub(crate) struct StageUnstarted {
@@ -40,8 +40,11 @@ pub(crate) struct JoinedStage<'a> {
 /// program is started first, so that one which reads has got nothing if one before it cannot be
 /// started. It is killed then, and sees no end of its input before: a program that takes an
 /// empty input for a whole one (a mailer, a loader) must not have it.
+///
+/// `stdin` is a pipe for the first, in the place of what its spec says.
 pub(crate) fn start_joined<'a, M: Memory>(
     stages: Vec<JoinedStage<'a>>,
+    stdin: Option<OwnedFd>,
     hooks: JointHooks<'a>,
 ) -> Result<JoinedRuns<'a, M>, StageUnstarted> {
     let at = |place| move |unstarted| StageUnstarted { place, unstarted };
@@ -72,7 +75,7 @@ pub(crate) fn start_joined<'a, M: Memory>(
     let started = Instant::now();
     let mut prepared = Vec::with_capacity(specs.len());
     let mut joints = Vec::with_capacity(specs.len());
-    let mut read_end = None;
+    let mut read_end = stdin;
     let parts = specs.iter().zip(stage_hooks).zip(launches);
     for (place, ((spec, stage_hooks), (launch, trace))) in parts.enumerate() {
         let mut joins = JoinEnds {
