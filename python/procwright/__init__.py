@@ -276,6 +276,7 @@ _OF_OTHERS = {
     "check_call": "run(args, stdout=INHERIT, stderr=INHERIT, check=True)",
     "check_output": "run(args, check=True).stdout",
     "getoutput": "run(line, shell=True, stderr=STDOUT, text=True).stdout",
+    "system": "run(line, shell=True, stdin=INHERIT, stdout=INHERIT, stderr=INHERIT).returncode",
     "getstatusoutput": "run(line, shell=True, stderr=STDOUT, text=True)",
 }
 _MODULES = {name: module for module, names in _LAZY.items() for name in names}

@@ -24,7 +24,8 @@ class ObjectSender:
     __slots__ = ("__weakref__", "sender")
 
     def __init__(self, sender: _core.Sender) -> None:
-        instance("sender", sender, _core.Sender, "pass a Sender, such as receiver.sender()")
+        hint = "pass a Sender, such as receiver.sender(); of an aio.Sender its `sender`"
+        instance("sender", sender, _core.Sender, hint)
         self.sender = sender
 
     def send(self, obj: object, timeout: Seconds | None = None) -> None:
@@ -68,7 +69,8 @@ class ObjectReceiver:
     __slots__ = ("__weakref__", "receiver")
 
     def __init__(self, receiver: _core.Receiver) -> None:
-        instance("receiver", receiver, _core.Receiver, "pass a Receiver, such as Receiver()")
+        hint = "pass a Receiver, such as Receiver(); of an aio.Receiver its `receiver`"
+        instance("receiver", receiver, _core.Receiver, hint)
         self.receiver = receiver
 
     def recv(self, timeout: Seconds | None = None) -> Any:

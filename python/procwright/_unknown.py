@@ -43,6 +43,7 @@ _TYPED = "spawn() it, and use wait_for() and stdin.write() of the child"
 _LATER = "spawn() returns at once"
 _NOT_RUN = "leave the call out: shlex.join(args) is the line that it would run"
 _APPENDED = 'a file is written anew unless it was opened so: stdout=open(path, "ab")'
+_LIMITER = "await the call in `async with limiter:`, or pass parallel=n to aio.map()"
 _IN_RUN = "map() runs many: map(commands, parallel=4)"
 #: Parameters that other libraries have, and what does here what they do there: of `run` and
 #: `spawn`, or of each.
@@ -87,6 +88,7 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "kill_after": "use stop=Stop(grace=5.0)",
     "kill_signal": _ENDED_BY,
     "iter": ("take result.stdout.splitlines(), or pass on_line", "iterate over child.stdout"),
+    "limiter": _LIMITER,
     "lines": ("take result.stdout.splitlines(), or pass on_line", "iterate over child.stdout"),
     "log": _FILE,
     "log_file": _FILE,
@@ -168,6 +170,7 @@ _OF_MAP = {
     "jobs": _AT_A_TIME,
     "joblog": "pass journal=Journal(path, joblog=path), which has it",
     "keep_order": "pass ordered=True",
+    "limiter": _AT_A_TIME,
     "live": _SHOWN_LIVE,
     "max_concurrency": _AT_A_TIME,
     "max_procs": _AT_A_TIME,
