@@ -40,6 +40,7 @@ __all__ = [
     "budget",
     "checked_signal",
     "checked_size",
+    "explain_own",
     "linger",
     "map",
     "pipeline",
