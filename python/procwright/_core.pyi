@@ -333,6 +333,7 @@ class RawResult(TypedDict):
     error: BaseException | None
     io_error: tuple[int, str] | None
     outcome: str
+    why: str | None
     summary: str
     explanation: str
 

@@ -196,6 +196,8 @@ _KEPT = (
 def _raw_parts(parts: dict[str, Any]) -> dict[str, Any]:
     """The parts of a report, as the core gives them, out of those of JSON."""
     raw = {name: parts[name] for name in _KEPT}
+    # Records that were made before it was told have none.
+    raw["why"] = parts.get("why")
     status = parts["status"]
     raw["status"] = tuple(
         status.get(name) for name in ("kind", "code", "signal", "name", "core", "why")

@@ -12,6 +12,7 @@ from ._fake_calls import NotRegistered, UnexpectedInput, command
 from ._fake_check import not_started
 from ._fake_reply import Err, Hang, In, Out, Pause, Reply
 from ._record import Status
+from ._stdio import STDOUT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -372,6 +373,8 @@ def _words(call: Call, run: _Played, raw: dict[str, Any]) -> None:
         "output_limit": f"wrote more than {limit and limit.bytes} bytes (stopped in 0 s)",
     }
     raw["outcome"] = said[run.reason]
+    # No program runs that could be looked at.
+    raw["why"] = None
     is_over = run.reason == "finished"
     raw["summary"] = f"{command(call)} {predicate if is_over else raw['outcome']}"
     text = raw["summary"] if is_over else f"{raw['summary']}\n  the program {predicate}"
@@ -380,10 +383,11 @@ def _words(call: Call, run: _Played, raw: dict[str, Any]) -> None:
         if info and info["dropped_bytes"]:
             of_all = f"{info['dropped_bytes']} of {info['bytes']} bytes of {name}"
             text += f"\n  {of_all} were dropped by the limit"
-    last = "stdout" if options.get("pty") else "stderr"
+    is_one = bool(options.get("pty")) or options.get("stderr") == STDOUT
+    last = "stdout" if is_one else "stderr"
     lines = _end(raw[last] or b"", raw[f"{last}_info"]).rstrip().splitlines()[-10:]
     if lines:
-        name = "its output" if options.get("pty") else "stderr"
+        name = "its output" if is_one else "stderr"
         text += "\n".join([f"\n  the end of {name}:", *[f"    {line}" for line in lines]])
     raw["explanation"] = text
 

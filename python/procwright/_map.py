@@ -13,7 +13,7 @@ from ._options import RUN, argv, event_hook, given_args, translated
 from ._outcome import raise_for, result_of
 from ._piece import Order
 from ._record import Record
-from ._result import Result, no_truth
+from ._result import AskOk, Result, no_truth
 from ._run import run
 from ._starting import audit, start
 from ._stdio import captures, data_source, source, text_decoding
@@ -517,7 +517,7 @@ class Ended(Generic[Out, Err, Order]):
             raise RuntimeError(self.summary)
         return self.result
 
-    def __bool__(self) -> NoReturn:
+    def __bool__(self) -> AskOk:
         raise no_truth(self, "ok")
 
     if not TYPE_CHECKING:

@@ -10,7 +10,7 @@ from ._generic import Generic, Out
 from ._invalid import InvalidValue, bad_type, bad_value, shown
 from ._options import COMMON, argv, event_hook, given_args, translated
 from ._outcome import raise_for
-from ._result import Result, as_json, no_truth
+from ._result import AskOk, Result, as_json, no_truth
 from ._run import run
 from ._stdio import CAPTURE, data_source, source, text_decoding
 from ._stream import Figures
@@ -453,7 +453,7 @@ class PipelineResult(Generic[Out]):
         only because of it."""
         return self._explanation
 
-    def __bool__(self) -> NoReturn:
+    def __bool__(self) -> AskOk:
         raise no_truth(self, "ok")
 
     if not TYPE_CHECKING:

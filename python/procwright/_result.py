@@ -101,6 +101,7 @@ class Result(Captured[StreamInfo, Out, Err, Order]):
         "stdout_info",
         "summary",
         "survivors",
+        "why",
     )
 
     def __init__(
@@ -123,6 +124,9 @@ class Result(Captured[StreamInfo, Out, Err, Order]):
         #: How it came out, in a line without the command: "exited with code 3", "killed by
         #: SIGSEGV (core dumped)", "timed out after 2 s (stopped in 0.011 s)".
         self.outcome = raw["outcome"]
+        #: Why it did not end by itself before its timeout or idle timeout, such as "cat (7)
+        #: waits for input on stdin", None if that is not known.
+        self.why = raw["why"]
         #: The command and its outcome, in a line; of a long command the beginning and the end.
         self.summary = raw["summary"]
         #: Seconds from the start of the program to the end of the run.
@@ -214,7 +218,7 @@ class Result(Captured[StreamInfo, Out, Err, Order]):
         if not self.ok:
             raise self._failure(self, self._explanation)
 
-    def __bool__(self) -> NoReturn:
+    def __bool__(self) -> AskOk:
         # An object is true without it, and `if run(...):` would take each failure for a success.
         # Were it `ok`, `if ended.result:` would take a failure for a result that is not there.
         raise no_truth(self, "ok")
@@ -234,6 +238,7 @@ class Result(Captured[StreamInfo, Out, Err, Order]):
             "status": self.status.to_dict(),
             "reason": self.reason,
             "outcome": self.outcome,
+            "why": self.why,
             "duration_s": self.duration_s,
             "cpu_user_s": self.cpu_user_s,
             "cpu_system_s": self.cpu_system_s,
@@ -265,6 +270,14 @@ class Result(Captured[StreamInfo, Out, Err, Order]):
         if self.survivors:
             shown.append(f"survivors={self.survivors!r}")
         return f"Result({', '.join(shown)})"
+
+
+class AskOk:
+    """The type to type checkers of the truth of a result, which there is not.
+
+    It is no `bool`, which pyright tells where one is asked for, with this name. With `NoReturn`
+    mypy took all that follows for code that is never reached, and looked at none of it.
+    """
 
 
 def no_truth(thing: object, ok: str) -> TypeError:

@@ -96,10 +96,7 @@ pub(crate) fn spawn(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Chi
     Ok(Child {
         streams: Py::new(py, UntakenStreams::new(&mut child))?,
         receiver: Mutex::new(child.receiver().ok()),
-        is_shown: shown.contains(&match child.has_terminal() {
-            true => StdStream::Stdout,
-            false => StdStream::Stderr,
-        }),
+        is_shown: shown.contains(&child.last_words_of()),
         child,
         hook,
     })
@@ -305,9 +302,9 @@ impl Child {
         stderr: Option<PyBackedBytes>,
     ) -> PyResult<String> {
         let waited = seconds("timeout", Some(waited)).map_err(|error| invalid(py, &error))?;
-        let last_words = match self.child.has_terminal() {
-            true => stdout,
-            false => stderr,
+        let last_words = match self.child.last_words_of() {
+            StdStream::Stdout => stdout,
+            StdStream::Stderr => stderr,
         };
         let words = self.last_words(last_words.as_deref());
         Ok(py.detach(|| self.child.explain_timeout(waited, &words)))
@@ -360,9 +357,9 @@ impl Child {
             return Ok(None);
         };
         let dict = report::dict(py, &report)?;
-        let last_words = match report.is_of_a_terminal() {
-            true => &stdout,
-            false => &stderr,
+        let last_words = match report.last_words_of {
+            StdStream::Stdout => &stdout,
+            StdStream::Stderr => &stderr,
         };
         let read = last_words.as_ref().map(|data| data.as_bytes());
         let words = self.last_words(read);

@@ -21,6 +21,7 @@ pub(crate) fn dict<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py,
     dict.set_item("status", status(py, report.status)?)?;
     dict.set_item("reason", report.reason.name())?;
     dict.set_item("outcome", report.outcome())?;
+    dict.set_item("why", report.why())?;
     dict.set_item("summary", report.summary())?;
     dict.set_item("duration_s", report.duration.as_secs_f64())?;
     dict.set_item("cpu_user_s", secs(report.cpu_user))?;

@@ -136,9 +136,9 @@ pub(crate) fn result<'py>(
     } = collected;
     let dict = report::dict(py, &report)?;
     // Output that `tee` has shown is not shown again.
-    let (of, last_words) = match report.is_of_a_terminal() {
-        true => (StdStream::Stdout, &stdout),
-        false => (StdStream::Stderr, &stderr),
+    let (of, last_words) = match report.last_words_of {
+        StdStream::Stdout => (StdStream::Stdout, &stdout),
+        StdStream::Stderr => (StdStream::Stderr, &stderr),
     };
     let untold = last_words
         .as_ref()

@@ -163,6 +163,9 @@ def test_a_timeout_says_why():
         if "\n  why: " in str(raised.value):
             break
     assert "waits for input on stdin, pipe " in str(raised.value)
+    result = raised.value.result
+    assert f"\n  why: {result.why}\n" in str(raised.value)
+    assert result.to_dict()["why"] == result.why
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """A program on a terminal of its own."""
 
 import os
+import re
 import sys
 import time
 
@@ -189,6 +190,17 @@ def test_a_failure_has_what_was_shown():
         run(args, pty=True, check=True)
     with spawn(args, pty=True) as child:
         assert "the end of its output:\n    why" in child.result().explanation
+
+
+def test_a_failure_whose_stderr_goes_where_stdout_goes_has_the_end_of_both():
+    args = ["sh", "-c", "echo out; echo why >&2; exit 3"]
+    said = r"\n  the end of its output:\n    out\n    why$"
+    with pytest.raises(procwright.CalledProcessError, match=said):
+        run(args, stderr=STDOUT, check=True)
+    with spawn(args, stderr=STDOUT) as child:
+        assert re.search(said, child.result().explanation)
+    # The reader of another program's words, and not of its own.
+    assert "the end of" not in run(args, stderr=STDOUT, stdout=DEVNULL).explanation
 
 
 def test_another_prompt_than_was_expected():

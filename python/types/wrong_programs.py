@@ -53,6 +53,13 @@ def copies() -> None:
     procwright.spawn(LS, encoding="utf-8", tee={"stderr": Chunks()})  # wrong
 
 
+def behind_a_truth(error: procwright.Cancelled, ended: procwright.Ended) -> None:
+    if error.result and error.result.nothing:  # wrong
+        pass
+    if ended.result is not None and ended.result.nothing:  # wrong
+        pass
+
+
 def slips() -> None:
     procwright.run(LS, timout=3)  # wrong
     procwright.spawn(LS, stdin=PIPE, txt=True)  # wrong

@@ -92,6 +92,8 @@ class TestExplained < Minitest::Test
       next unless error.message.include?("\n  why: ")
 
       assert_includes error.message, "waits for input on stdin, pipe "
+      assert_equal error.message[/\n  why: (.*)/, 1], error.result.why
+      assert_equal error.result.why, error.result.to_h[:why]
       break
     ensure
       [theirs, ours].each(&:close)

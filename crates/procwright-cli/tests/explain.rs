@@ -72,10 +72,11 @@ fn a_limit_that_is_too_short_for_a_look_says_so() {
 #[test]
 fn a_limit_leaves_what_it_waited_for() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("hang.txt");
+    let [file, report] = ["hang.txt", "report.json"].map(|name| folder.path().join(name));
     for limit in [1, 2, 4, 8, 20] {
         let mut command = procwright(["--timeout", &format!("{limit}s"), "--explain-to"]);
-        command.arg(&file).arg("cat");
+        command.arg(&file).arg("--report-to");
+        command.arg(&report).arg("cat");
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -98,6 +99,10 @@ fn a_limit_leaves_what_it_waited_for() {
         assert!(text.contains("waits for input on stdin, pipe "), "{text}");
         assert!(text.contains("Looked twice"), "{text}");
         assert!(ran.stderr.contains("\n  why: cat ("), "{}", ran.stderr);
+        let report: serde_json::Value =
+            serde_json::from_str(&fs::read_to_string(&report).unwrap()).unwrap();
+        let why = report["why"].as_str().unwrap();
+        assert!(text.contains(&format!("\n  why: {why}\n")), "{why}\n{text}");
         return;
     }
     panic!("a look is over within 5 s, a quarter of the longest limit");

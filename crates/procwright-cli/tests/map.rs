@@ -128,12 +128,44 @@ fn exit_codes_tell_what_became_of_all() {
 }
 
 #[test]
+fn lists_go_side_by_side() {
+    let linked = |words: &[&str]| {
+        let words = [&["--ordered"], words].concat();
+        let ran = ran_with(&words);
+        (ran.stdout.clone(), ran.stderr.clone(), ran.code())
+    };
+    let said = |text: &str| (text.to_owned(), String::new(), Some(0));
+    let words = [
+        "--link", "echo", "{2}-{1}", ":::", "a", "b", ":::", "x", "y",
+    ];
+    assert_eq!(linked(&words), said("x-a\ny-b\n"));
+    // One list beside another, and each of their rows with each of a third.
+    let words = ["echo", ":::", "a", "b", ":::+", "x", "y", ":::", "1", "2"];
+    assert_eq!(linked(&words), said("a x 1\na x 2\nb y 1\nb y 2\n"));
+    // An empty line has its place, and an item is one word, whatever is in it.
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.into_os_string().into_string().unwrap()
+    };
+    let (names, ages) = (file("names", "*\n\nc d\n"), file("ages", "1\n2\n3"));
+    let words = ["printf", "<%s|%s>", "::::", &names, "::::+", &ages];
+    assert_eq!(linked(&words), said("<*|1><|2><c d|3>"));
+}
+
+#[test]
 fn wrong_usage_is_told_before_anything_runs() {
     for (words, said) in [
         (&[":::", "a"][..], "no command is named before :::"),
         (&["echo", "::::"], "no file is named behind ::::"),
         (&["echo", "::::", "/does/not/exist"], "/does/not/exist"),
-        (&["echo", ":::", "a", ":::+", "b"], ":::+ is not there"),
+        (
+            &["echo", ":::", "a", "b", ":::+", "c"],
+            "lists that go side by side have 2 and 1 items",
+        ),
+        (&["echo", ":::+", "a"], "and there is none"),
+        (&["--link", "echo", ":::", "a"], "and there is one"),
         (&["echo", "{2}", ":::", "a"], "there is one list of items"),
         (&["echo", "{%}", ":::", "a"], "{%} is not there"),
         (&["-I", "@", "echo", ":::", "a"], "which -I has stand"),
@@ -256,11 +288,10 @@ fn what_parallel_has_and_map_has_not_is_refused_with_what_to_type() {
         ("--resume-failed", "--resume --rerun-failed"),
         ("--tagstring", "--tag=NAME"),
         ("--shell", "sh -c 'echo \"$0\"' {}"),
-        ("--link", "paste(1)"),
         ("-d", "procwright map -0"),
         ("-u", "--live"),
         ("-X", "one item"),
-        ("--colsep", "whole line"),
+        ("--colsep", "--link CMD {1} {2}"),
         ("--delay", "stdin"),
         ("--results", "sh -c"),
         ("--version", "procwright --version"),

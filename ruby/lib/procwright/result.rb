@@ -78,6 +78,9 @@ module Procwright
     # @return [String] the outcome without the command: `exited with code 3`, `killed by SIGSEGV
     #   (core dumped)`, `timed out after 2 s (stopped in 0.011 s)`
     attr_reader :outcome
+    # @return [String, nil] why it did not end by itself before its timeout or idle timeout, such
+    #   as `cat (7) waits for input on stdin`; nil if that is not known
+    attr_reader :why
     # @return [String] the command and its outcome, in a line
     attr_reader :summary
     # @return [String] the outcome in full: the reason, the processes, the last lines of stderr
@@ -89,9 +92,9 @@ module Procwright
       @pid = raw[:pid]
       @status = Status.new(@pid, *raw[:status])
       @reason, @duration, @cpu_user, @cpu_system, @max_rss_bytes, @processes,
-        @outcome, @summary, @explanation =
+        @outcome, @why, @summary, @explanation =
         raw.values_at(:reason, :duration, :cpu_user, :cpu_system, :max_rss_bytes, :processes,
-                      :outcome, :summary, :explanation)
+                      :outcome, :why, :summary, :explanation)
       @survivors = raw[:survivors].map { |parts| Survivor.new(*parts) }.freeze
       @stdout_info = raw[:stdout_info] && StreamInfo.new(raw[:stdout_info])
       @stderr_info = raw[:stderr_info] && StreamInfo.new(raw[:stderr_info])
@@ -126,7 +129,7 @@ module Procwright
     # @return [Hash]
     def to_h
       { argv: argv, pid: pid, status: status.deconstruct_keys(nil), reason: reason, outcome: outcome,
-        duration_s: duration,
+        why: why, duration_s: duration,
         cpu_user_s: cpu_user, cpu_system_s: cpu_system, max_rss_bytes: max_rss_bytes,
         survivors: survivors.map(&:to_h), stdout: stdout, stderr: stderr,
         stdout_info: stdout_info&.to_h, stderr_info: stderr_info&.to_h }

@@ -75,6 +75,14 @@ pub(crate) struct MapArgs {
     #[arg(long, short = '0', help_heading = "Commands")]
     pub(crate) null: bool,
 
+    /// Put lists of items side by side
+    ///
+    /// The first command gets the first item of each list, and so on; the lists have to be
+    /// equally long, and an empty line of a file is an item. Without this each item of a list
+    /// meets each of the others. :::+ and ::::+ put one list beside the one before it.
+    #[arg(long, alias = "xapply", help_heading = "Commands")]
+    pub(crate) link: bool,
+
     /// Have TEXT stand for the item, and no braces
     #[arg(short = 'I', value_name = "TEXT", help_heading = "Commands")]
     pub(crate) placeholder: Option<OsString>,

@@ -15,11 +15,11 @@ use crate::message;
 const SEPARATOR: &str = ":::";
 const FILE_SEPARATOR: &str = "::::";
 
+/// What stands behind these for a list that goes side by side with the one before it.
+const LINK: &str = "+";
+
 /// The file that is stdin.
 const STDIN: &str = "-";
-
-/// What GNU parallel has, and what has no meaning here: two lists that go side by side.
-const LINKED: [&str; 2] = [":::+", "::::+"];
 
 /// The items of one command: one of each list, in the order of the lists.
 pub(super) type Row = Vec<OsString>;
@@ -31,7 +31,8 @@ pub(super) enum Items {
         from: Box<dyn BufRead + Send>,
         end: u8,
     },
-    /// Lists of which each item meets each of the others.
+    /// Groups of lists: lists of a group go side by side, and each row of a group meets each of
+    /// the others.
     Product(Product),
 }
 
@@ -48,13 +49,20 @@ pub(super) struct Lists {
 }
 
 /// One list of items.
-enum List {
+struct List {
+    source: Source,
+    /// Whether it goes side by side with the list before it.
+    is_linked: bool,
+}
+
+enum Source {
     Given(Vec<OsString>),
     /// A file, and the option that names it.
     File(&'static str, PathBuf),
 }
 
-/// Parts a command line into the command and its items. `files` are those of `--arg-file`.
+/// Parts a command line into the command and its items. `files` are those of `--arg-file`; with
+/// `links` all lists go side by side.
 ///
 /// # Errors
 /// What is wrong with it, in words for a person.
@@ -62,12 +70,12 @@ pub(super) fn parted(
     words: Vec<OsString>,
     files: &[PathBuf],
     is_null: bool,
+    links: bool,
 ) -> Result<Parted, String> {
-    let is_separator = |word: &OsString| word == SEPARATOR || word == FILE_SEPARATOR;
+    let is_separator = |word: &OsString| separator(word).is_some();
     let mut words = words.into_iter().peekable();
     let mut command = Vec::new();
     while let Some(word) = words.next_if(|word| !is_separator(word)) {
-        refuse_linked(&word)?;
         command.push(word);
     }
     if command.is_empty() {
@@ -77,36 +85,59 @@ pub(super) fn parted(
              hint: items that are commands are run by a shell: procwright map sh -c {SEPARATOR} …"
         ));
     }
-    let files = files.iter().cloned();
-    let mut lists: Vec<List> = files.map(|path| List::File("--arg-file", path)).collect();
-    while let Some(separator) = words.next() {
+    let mut sources: Vec<(Source, bool)> = files
+        .iter()
+        .map(|path| (Source::File("--arg-file", path.clone()), false))
+        .collect();
+    while let Some((kind, is_linked)) = words.next().as_ref().and_then(separator) {
+        if is_linked && sources.is_empty() {
+            return Err(format!(
+                "{kind}{LINK} puts a list beside the one before it, and there is none\n  \
+                 hint: the first list stands behind {kind}"
+            ));
+        }
         let mut given = Vec::new();
         while let Some(word) = words.next_if(|word| !is_separator(word)) {
-            refuse_linked(&word)?;
             given.push(word);
         }
-        match separator == SEPARATOR {
-            true => lists.push(List::Given(given)),
+        match kind == SEPARATOR {
+            true => sources.push((Source::Given(given), is_linked)),
             false if given.is_empty() => {
                 return Err(format!(
-                    "no file is named behind {FILE_SEPARATOR}\n  \
-                     hint: {FILE_SEPARATOR} FILE has its lines for items, - is stdin"
+                    "no file is named behind {kind}\n  \
+                     hint: {kind} FILE has its lines for items, - is stdin"
                 ));
             }
             false => {
-                let file = |name: OsString| List::File(FILE_SEPARATOR, name.into());
-                lists.extend(given.into_iter().map(file));
+                let file = |name: OsString| (Source::File(kind, name.into()), is_linked);
+                sources.extend(given.into_iter().map(file));
             }
         }
     }
-    let reads = lists.iter().any(|list| matches!(list, List::File(..)));
+    let list = |(place, (source, is_linked))| List {
+        source,
+        is_linked: is_linked || (links && place > 0),
+    };
+    let mut lists: Vec<List> = sources.into_iter().enumerate().map(list).collect();
+    if links && lists.len() < 2 {
+        return Err(format!(
+            "--link puts lists side by side, and there is one\n  \
+             hint: as in: procwright map --link echo {{1}} {{2}} {FILE_SEPARATOR} names ages"
+        ));
+    }
+    let reads = lists
+        .iter()
+        .any(|list| matches!(list.source, Source::File(..)));
     if is_null && !lists.is_empty() && !reads {
         return Err(format!(
             "--null is for items that are read, and these stand behind {SEPARATOR}"
         ));
     }
     if lists.is_empty() {
-        lists.push(List::File("stdin", STDIN.into()));
+        lists.push(List {
+            source: Source::File("stdin", STDIN.into()),
+            is_linked: false,
+        });
     }
     let lists = Lists {
         lists,
@@ -116,15 +147,16 @@ pub(super) fn parted(
     Ok(Parted { command, lists })
 }
 
-fn refuse_linked(word: &OsString) -> Result<(), String> {
-    match LINKED.iter().find(|linked| word == *linked) {
-        Some(linked) => Err(format!(
-            "{linked} is not there: each item of a list meets each of the others\n  \
-             hint: have paste(1) make lines of what belongs together, and the command take them \
-             apart"
-        )),
-        None => Ok(()),
-    }
+/// The separator that a word is, and whether its list goes side by side with the one before it.
+fn separator(word: &OsString) -> Option<(&'static str, bool)> {
+    let word = word.to_str()?;
+    [FILE_SEPARATOR, SEPARATOR]
+        .into_iter()
+        .find_map(|kind| match word.strip_prefix(kind)? {
+            "" => Some((kind, false)),
+            LINK => Some((kind, true)),
+            _ => None,
+        })
 }
 
 impl Lists {
@@ -135,8 +167,10 @@ impl Lists {
 
     /// The files that items are read from but for stdin, with the options that name them.
     pub(super) fn files(&self) -> Vec<(&'static str, PathBuf)> {
-        let named = self.lists.iter().filter_map(|list| match list {
-            List::File(option, path) if path.as_os_str() != STDIN => Some((*option, path.clone())),
+        let named = self.lists.iter().filter_map(|list| match &list.source {
+            Source::File(option, path) if path.as_os_str() != STDIN => {
+                Some((*option, path.clone()))
+            }
             _ => None,
         });
         named.collect()
@@ -147,7 +181,7 @@ impl Lists {
     fn refuse_one_pipe_twice(&self) -> Result<(), String> {
         let mut seen = Vec::new();
         for list in &self.lists {
-            let List::File(_, path) = list else {
+            let Source::File(_, path) = &list.source else {
                 continue;
             };
             let is_stdin = path.as_os_str() == STDIN;
@@ -178,10 +212,17 @@ impl Lists {
     /// Opens the files, and reads those of several lists.
     ///
     /// # Errors
-    /// Why a file cannot be read, in words for a person.
+    /// Why a file cannot be read, and that lists are not equally long which go side by side, in
+    /// words for a person.
     pub(super) fn open(self) -> Result<Items, String> {
         let Lists { lists, end } = self;
-        if let [List::File(option, path)] = &*lists {
+        if let [
+            List {
+                source: Source::File(option, path),
+                ..
+            },
+        ] = &*lists
+        {
             if *option == "stdin" && io::stdin().is_terminal() {
                 message::print(format_args!(
                     "the items are read from the terminal, a line each; Ctrl-D ends them\n  \
@@ -191,21 +232,58 @@ impl Lists {
             let from = open(path)?;
             return Ok(Items::Read { from, end });
         }
-        let lists = lists.into_iter().map(|list| match list {
-            List::Given(items) => Ok(items),
-            // All of it is needed again for each item of the lists before.
-            List::File(_, path) => {
-                let mut from = open(&path)?;
-                let items = std::iter::from_fn(|| read(&mut from, end).transpose());
-                items
-                    .collect::<io::Result<Vec<_>>>()
-                    .map_err(|error| format!("cannot read items from {path:?}: {error}"))
+        let next_is_linked = lists.iter().skip(1).map(|list| list.is_linked);
+        let are_beside: Vec<bool> = next_is_linked.chain([false]).collect();
+        let mut groups: Vec<Vec<Row>> = Vec::new();
+        for (List { source, is_linked }, next_is_linked) in lists.into_iter().zip(are_beside) {
+            // Beside another list an empty line has its place.
+            let keeps_empty = is_linked || next_is_linked;
+            let items = source.items(end, keeps_empty)?;
+            match groups.last_mut().filter(|_| is_linked) {
+                Some(rows) => link(rows, items)?,
+                None => groups.push(items.into_iter().map(|item| vec![item]).collect()),
             }
-        });
-        Ok(Items::Product(Product::new(
-            lists.collect::<Result<_, String>>()?,
-        )))
+        }
+        Ok(Items::Product(Product::new(groups)))
     }
+}
+
+impl Source {
+    /// All of them, of a file too: they are needed again for each item of the lists before.
+    fn items(self, end: u8, keeps_empty: bool) -> Result<Vec<OsString>, String> {
+        let path = match self {
+            Source::Given(items) => return Ok(items),
+            Source::File(_, path) => path,
+        };
+        let mut from = open(&path)?;
+        let next = || match keeps_empty {
+            true => read_any(&mut from, end).transpose(),
+            false => read(&mut from, end).transpose(),
+        };
+        std::iter::from_fn(next)
+            .collect::<io::Result<Vec<_>>>()
+            .map_err(|error| format!("cannot read items from {path:?}: {error}"))
+    }
+}
+
+/// Puts the items of a list beside those of the lists before it.
+///
+/// # Errors
+/// They are not equally many. GNU parallel begins the shorter list again, and pairs what does not
+/// belong together.
+fn link(rows: &mut [Row], items: Vec<OsString>) -> Result<(), String> {
+    if rows.len() != items.len() {
+        return Err(format!(
+            "lists that go side by side have {} and {} items\n  \
+             hint: make them equally long; none is begun again from its beginning",
+            rows.len(),
+            items.len()
+        ));
+    }
+    for (row, item) in rows.iter_mut().zip(items) {
+        row.push(item);
+    }
+    Ok(())
 }
 
 fn open(path: &Path) -> Result<Box<dyn BufRead + Send>, String> {
@@ -235,30 +313,36 @@ impl Iterator for Items {
 /// The next item that is not empty.
 fn read(from: &mut impl BufRead, end: u8) -> io::Result<Option<OsString>> {
     loop {
-        let mut item = Vec::new();
-        if from.read_until(end, &mut item)? == 0 {
-            return Ok(None);
-        }
-        item.pop_if(|last| *last == end);
-        if !item.is_empty() {
-            return Ok(Some(OsString::from_vec(item)));
+        let item = read_any(from, end)?;
+        if item.as_ref().is_none_or(|item| !item.is_empty()) {
+            return Ok(item);
         }
     }
 }
 
-/// Each item of one list with each of the others; the last list changes first.
+/// The next item, empty or not.
+fn read_any(from: &mut impl BufRead, end: u8) -> io::Result<Option<OsString>> {
+    let mut item = Vec::new();
+    if from.read_until(end, &mut item)? == 0 {
+        return Ok(None);
+    }
+    item.pop_if(|last| *last == end);
+    Ok(Some(OsString::from_vec(item)))
+}
+
+/// Each row of one group with each of the others; the last group changes first.
 pub(super) struct Product {
-    lists: Vec<Vec<OsString>>,
+    groups: Vec<Vec<Row>>,
     /// Places of the next row's items; none when there are no more rows.
     next: Option<Vec<usize>>,
 }
 
 impl Product {
-    fn new(lists: Vec<Vec<OsString>>) -> Product {
-        let has_rows = lists.iter().all(|list| !list.is_empty());
+    fn new(groups: Vec<Vec<Row>>) -> Product {
+        let has_rows = groups.iter().all(|group| !group.is_empty());
         Product {
-            next: has_rows.then(|| vec![0; lists.len()]),
-            lists,
+            next: has_rows.then(|| vec![0; groups.len()]),
+            groups,
         }
     }
 }
@@ -268,11 +352,12 @@ impl Iterator for Product {
 
     fn next(&mut self) -> Option<Row> {
         let places = self.next.as_mut()?;
-        let row = self.lists.iter().zip(&*places);
-        let row = row.map(|(list, place)| list[*place].clone()).collect();
-        for (list, place) in self.lists.iter().zip(places).rev() {
+        let row = self.groups.iter().zip(&*places);
+        let row = row.flat_map(|(group, place)| group[*place].iter().cloned());
+        let row = row.collect();
+        for (group, place) in self.groups.iter().zip(places).rev() {
             *place += 1;
-            if *place < list.len() {
+            if *place < group.len() {
                 return Some(row);
             }
             *place = 0;
@@ -299,9 +384,8 @@ mod tests {
     #[test]
     fn each_item_of_a_list_meets_each_of_the_others() {
         let lists = |lists: &[&[&str]]| -> Vec<String> {
-            let lists = lists
-                .iter()
-                .map(|list| list.iter().map(OsString::from).collect());
+            let row = |item: &&str| vec![OsString::from(item)];
+            let lists = lists.iter().map(|list| list.iter().map(row).collect());
             Product::new(lists.collect())
                 .map(|row| row.join("".as_ref()).into_string().unwrap())
                 .collect()

@@ -195,7 +195,7 @@ struct Planned {
 /// What is wrong with the words, for a person. Nothing has been read or started then, but for
 /// several lists of items of which one cannot be read.
 fn planned(words: Vec<std::ffi::OsString>, args: &MapArgs) -> Result<Planned, String> {
-    let Parted { command, lists } = items::parted(words, &args.arg_file, args.null)?;
+    let Parted { command, lists } = items::parted(words, &args.arg_file, args.null, args.link)?;
     let syntax = Syntax {
         mark: args.placeholder.as_deref(),
         lists: lists.count(),

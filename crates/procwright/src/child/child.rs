@@ -70,6 +70,8 @@ pub struct Child {
     shared: Arc<SharedChild>,
     /// Tells that its output is not read.
     watch: Arc<StallWatch>,
+    /// The stream in which it says last what is wrong.
+    last_words_of: StdStream,
     /// The master of its terminal, if it has one of its own.
     pty_master: Option<Arc<PtyMaster>>,
     pub(super) channel: Mutex<OurEnd>,
@@ -149,7 +151,7 @@ pub(crate) fn spawn(
         Beside {
             news: news.as_ref(),
             copies: &copies,
-            last_words_of: words_of(spec.pty.is_some()),
+            last_words_of: spec.last_words_of(),
         },
     );
     let refused = |error| {
@@ -195,17 +197,10 @@ pub(crate) fn spawn(
         argv: spec.argv.clone(),
         shared,
         watch,
+        last_words_of: spec.last_words_of(),
         pty_master,
         channel: Mutex::new(channel),
     })
-}
-
-/// The stream in which a program says last what is wrong.
-fn words_of(has_terminal: bool) -> StdStream {
-    match has_terminal {
-        true => StdStream::Stdout,
-        false => StdStream::Stderr,
-    }
 }
 
 /// A listener that traces the events that `listener` is told.
@@ -419,14 +414,19 @@ impl Child {
         self.pty_master.is_some()
     }
 
-    /// The end of what came of its stderr so far, or of its [terminal](Child::has_terminal), some
-    /// KiB, whether or not anybody has read it: for those who tell of its end. None where that
-    /// does not come to us, and of a bare pipe, which its caller alone reads.
+    /// The stream in which it says last what is wrong: stderr, or stdout where that has what is
+    /// written to stderr, too, as of a [terminal](Child::has_terminal) and with
+    /// [`Sink::Merged`](crate::Sink::Merged).
+    pub fn last_words_of(&self) -> StdStream {
+        self.last_words_of
+    }
+
+    /// The end of what came so far of the stream that [has its last words](Child::last_words_of),
+    /// some KiB, whether or not anybody has read it: for those who tell of its end. None where
+    /// that does not come to us, and of a bare pipe, which its caller alone reads.
     pub fn last_words(&self) -> Option<Vec<u8>> {
         let monitors = self.output_monitors();
-        monitors[words_of(self.has_terminal())]
-            .as_ref()?
-            .last_words()
+        monitors[self.last_words_of].as_ref()?.last_words()
     }
 
     /// The policy by which it is stopped, unless a call says otherwise.

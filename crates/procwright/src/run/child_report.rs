@@ -113,6 +113,7 @@ impl Child {
             max_rss_bytes: end.max_rss,
             oom_kills: end.oom_kills,
             survivors,
+            last_words_of: self.last_words_of(),
             stdout_info: infos.stdout,
             stderr_info: infos.stderr,
             processes,

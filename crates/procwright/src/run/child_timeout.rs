@@ -120,11 +120,7 @@ impl Child {
             }
             info.explain(stream.name(), self.pid(), &mut text);
         }
-        let name = match self.has_terminal() {
-            true => "its output",
-            false => "stderr",
-        };
-        quote_end(name, last_words, None, &mut text);
+        quote_end(self.last_words_of(), last_words, None, &mut text);
         text
     }
 }

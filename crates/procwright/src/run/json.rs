@@ -56,6 +56,7 @@ impl Report {
         put("status", self.status.to_json());
         put("reason", self.reason.name().into());
         put("outcome", self.outcome().into());
+        put("why", self.why().into());
         put("duration_s", seconds(self.duration));
         put("cpu_user_s", self.cpu_user.map_or(Value::Null, seconds));
         put("cpu_system_s", self.cpu_system.map_or(Value::Null, seconds));
@@ -175,6 +176,7 @@ mod tests {
             max_rss_bytes: None,
             oom_kills: None,
             survivors: vec![Survivor::new(8, "stuck".into(), 'D')],
+            last_words_of: StdStream::Stderr,
             stdout_info: Some(StreamInfo {
                 bytes: 3,
                 kept_bytes: 3,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::event::UNTIL_EXIT;
 use crate::drain::Segment;
 use crate::quote::quote;
+use crate::std_stream::StdStream;
 use crate::taps::ConsumerRole;
 use procwright_explain::Diagnosis;
 use procwright_os::oom::OomKills;
@@ -56,6 +57,10 @@ pub struct Report {
     /// Processes of the run that are still there though they were to be
     /// stopped.
     pub survivors: Vec<Survivor>,
+    /// The stream of which an [`explain`](Report::explain) quotes the end: stderr, or stdout
+    /// where that has what is written to stderr, too, as of a [pty](crate::Command::pty) and
+    /// with [`Sink::Merged`](crate::Sink::Merged).
+    pub last_words_of: StdStream,
     /// About stdout; none where no pipe was put between.
     pub stdout_info: Option<StreamInfo>,
     /// About stderr; none where no pipe was put between.
@@ -247,9 +252,9 @@ impl Output {
 
     /// The text of an error: [`Report::explain`] with what was captured.
     pub fn explain(&self) -> String {
-        let last_words = match self.report.is_of_a_terminal() {
-            true => &self.stdout,
-            false => &self.stderr,
+        let last_words = match self.report.last_words_of {
+            StdStream::Stdout => &self.stdout,
+            StdStream::Stderr => &self.stderr,
         };
         self.report.explain(last_words)
     }
@@ -304,8 +309,8 @@ impl Report {
     }
 
     /// The text of an error: the outcome, what the processes were doing, who
-    /// held what, and the end of stderr if there is any. Of a terminal, where
-    /// that is stdout as well, it takes stdout.
+    /// held what, and the end of stderr if there is any, or of stdout where that is
+    /// [`last_words_of`](Report::last_words_of).
     pub fn explain(&self, stderr: &[u8]) -> String {
         self.explain_to(stderr, UNTIL_EXIT)
     }
@@ -344,12 +349,12 @@ impl Report {
                 let _ = write!(text, "\n    {survivor}");
             }
         }
-        let (name, info) = match self.is_of_a_terminal() {
-            true => ("its output", &self.stdout_info),
-            false => ("stderr", &self.stderr_info),
+        let info = match self.last_words_of {
+            StdStream::Stdout => &self.stdout_info,
+            StdStream::Stderr => &self.stderr_info,
         };
         let dropped = info.as_ref().and_then(StreamInfo::dropped);
-        quote_end(name, stderr, dropped, &mut text);
+        quote_end(self.last_words_of, stderr, dropped, &mut text);
         text
     }
 
@@ -358,21 +363,23 @@ impl Report {
     pub fn why(&self) -> Option<String> {
         self.diagnosis.as_ref()?.why()
     }
-
-    /// True if stdout was a [pty](crate::Command::pty), which gets what is
-    /// written to stderr, too: an [`explain`](Self::explain) quotes that.
-    pub fn is_of_a_terminal(&self) -> bool {
-        let stdout = self.stdout_info.as_ref();
-        stdout.is_some_and(|info| info.blocked.is_none())
-    }
 }
 
 /// Adds the last lines of an output of this name, if there are any.
-pub(super) fn quote_end(name: &str, data: &[u8], dropped: Option<(u64, u64)>, text: &mut String) {
+pub(super) fn quote_end(
+    of: StdStream,
+    data: &[u8],
+    dropped: Option<(u64, u64)>,
+    text: &mut String,
+) {
     let tail = tail(data, dropped);
     if tail.is_empty() {
         return;
     }
+    let name = match of {
+        StdStream::Stdout => "its output",
+        StdStream::Stderr => "stderr",
+    };
     let _ = write!(text, "\n  the end of {name}:");
     for line in tail.lines() {
         let _ = write!(text, "\n    {line}");

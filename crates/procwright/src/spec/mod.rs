@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::std_stream::PerStream;
+use crate::std_stream::{PerStream, StdStream};
 use crate::terminal::{Modes, Size};
 use procwright_os::time::Timeout;
 use procwright_process::{Signal, Stop};
@@ -353,6 +353,15 @@ impl Spec {
     fn streams(&self) -> PerStream<Option<&Sink>> {
         let apart = self.pty.is_none() || !is_ours(&self.stderr);
         PerStream::new(Some(&self.stdout), apart.then_some(&self.stderr))
+    }
+
+    /// The stream in which the program says last what is wrong: stderr, or stdout where that has
+    /// what is written to stderr, too.
+    pub(crate) fn last_words_of(&self) -> StdStream {
+        match self.pty.is_some() || matches!(self.stderr, Sink::Merged) {
+            true => StdStream::Stdout,
+            false => StdStream::Stderr,
+        }
     }
 
     /// True if the program leads a session of its own, and so a group.

@@ -134,10 +134,7 @@ fn spawn(ruby: &Ruby, holder: RObject, hash: RHash) -> Result<(), Error> {
             merged: Mutex::new(child.merged.take()),
             taken: Mutex::default(),
             receiver: Mutex::new(child.receiver().ok()),
-            is_shown: taps.shown().contains(&match child.has_terminal() {
-                true => StdStream::Stdout,
-                false => StdStream::Stderr,
-            }),
+            is_shown: taps.shown().contains(&child.last_words_of()),
             child: Arc::new(child),
             command,
             events: Mutex::new(events),
@@ -310,9 +307,9 @@ impl Child {
     ) -> Result<String, Error> {
         guarded(|| {
             let waited = seconds("timeout", Some(waited))?;
-            let last_words = match self.child.has_terminal() {
-                true => stdout,
-                false => stderr,
+            let last_words = match self.child.last_words_of() {
+                StdStream::Stdout => stdout,
+                StdStream::Stderr => stderr,
             };
             let last_words = self.last_words(last_words);
             let text = without_gvl_briefly(|| self.child.explain_timeout(waited, &last_words))?;
@@ -387,9 +384,9 @@ impl Child {
                 return Ok(None);
             };
             let hash = report::hash(ruby, &report)?;
-            let last_words = match report.is_of_a_terminal() {
-                true => stdout,
-                false => stderr,
+            let last_words = match report.last_words_of {
+                StdStream::Stdout => stdout,
+                StdStream::Stderr => stderr,
             };
             let shown = this.last_words(last_words);
             hash.aset(

@@ -46,6 +46,7 @@ pub(crate) fn hash(ruby: &Ruby, report: &Report) -> Result<RHash, Error> {
     put("stdout_info", info(ruby, report.stdout_info.as_ref())?)?;
     put("stderr_info", info(ruby, report.stderr_info.as_ref())?)?;
     put("outcome", report.outcome().into_value_with(ruby))?;
+    put("why", report.why().into_value_with(ruby))?;
     put("summary", report.summary().into_value_with(ruby))?;
     Ok(hash)
 }

@@ -76,9 +76,9 @@ pub(crate) fn parts(
     } = collected;
     let hash = report::hash(ruby, &report)?;
     // Output that was shown already is not repeated.
-    let (of, last_words) = match report.is_of_a_terminal() {
-        true => (StdStream::Stdout, &stdout),
-        false => (StdStream::Stderr, &stderr),
+    let (of, last_words) = match report.last_words_of {
+        StdStream::Stdout => (StdStream::Stdout, &stdout),
+        StdStream::Stderr => (StdStream::Stderr, &stderr),
     };
     let untold = last_words.as_deref().filter(|_| !shown.contains(&of));
     let last_words = untold.unwrap_or_default();

@@ -108,9 +108,9 @@ pub(super) fn instead(name: &str) -> Option<&'static str> {
         "--delimiter" | "-d" | "--recend" | "--recstart" | "--rrs" => {
             "items end with newline, or by -0 with NUL: tr X '\\0' < FILE | procwright map -0 …"
         }
-        "--link" | "--xapply" | "--colsep" | "-C" | "--csv" | "--header" => {
-            "an item is a whole line: have paste(1) make it of several, and the command take it \
-             apart"
+        "--colsep" | "-C" | "--csv" | "--header" => {
+            "an item is a whole line: have cut(1) make a file of each column, and --link put them \
+             side by side: --link CMD {1} {2} :::: FILE FILE"
         }
         "--xargs" | "-X" | "-m" | "-x" | "--max-chars" | "-s" | "--exit" => {
             "a command gets one item: leave it out; several at once can be had by xargs alone"
@@ -134,7 +134,11 @@ pub(super) fn instead(name: &str) -> Option<&'static str> {
              procwright map ssh {} uptime ::: HOST..."
         }
         "--shuf" => "have shuf(1) write the items",
-        "--fail-fast" | "--halt-on-error" => "--stop-after-failures 1",
+        "--fail-fast" => "--stop-after-failures 1",
+        "--halt-on-error" => {
+            "--halt, with the values that it takes in parallel; --stop-after-failures N stops \
+             what runs, too"
+        }
         "--total-timeout" => "--deadline DURATION",
         "--max-workers" => "--parallel N",
         "--no-notice" | "--will-cite" | "--citation" | "--gnu" | "--plain" => "leave it out",

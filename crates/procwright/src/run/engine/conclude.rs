@@ -96,6 +96,7 @@ impl<M: Memory> Run<'_, M> {
                 max_rss_bytes: running.max_rss(),
                 oom_kills: running.oom_kills().cloned(),
                 survivors,
+                last_words_of: self.spec.last_words_of(),
                 stdout_info: infos.stdout,
                 stderr_info: infos.stderr,
                 processes,
