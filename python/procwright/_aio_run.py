@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from threading import Thread
 
 import anyio
 from anyio.lowlevel import checkpoint
@@ -20,7 +21,7 @@ from ._timeout import Deadline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from ._result import Result
@@ -124,7 +125,12 @@ async def _on_loop(call: RunCall, given: Mapping[str, Any]) -> Result[Any, Any, 
     talk = _core.Communication(core, None, None, stdout, stderr)
     try:
         # `run` has let others have their turn already.
-        await talked(core, talk, Deadline(None), is_begun=True)
+        if not await talked(core, talk, _HeldAt(core), is_begun=True):
+            # On a thread that nobody waits for: the look takes a while, and so may what it is
+            # told to.
+            told = core, call.options["on_event"]
+            Thread(target=_tell_held, args=told, name="procwright-held", daemon=True).start()
+            await talked(core, talk, Deadline(None), is_begun=True)
     except GeneratorExit:
         # Nothing can be awaited any more. The keeper goes with this, and stops the program.
         raise
@@ -152,6 +158,31 @@ async def _on_loop(call: RunCall, given: Mapping[str, Any]) -> Result[Any, Any, 
     raw = _raw(core, talk)
     assert raw is not None
     return call.outcome(raw)
+
+
+#: Seconds after its end until who holds a program's outputs is told: as in the core.
+_HELD_AFTER_S = 1.0
+
+
+class _HeldAt(Deadline):
+    """The moment at which a run tells who holds the outputs of its program."""
+
+    __slots__ = ("_core",)
+
+    def __init__(self, core: _core.Child) -> None:
+        super().__init__(None)
+        self._core = core
+
+    def left(self) -> float | None:
+        if self._end is None and self._core.poll() is not None:
+            super().__init__(_HELD_AFTER_S)
+        return super().left()
+
+
+def _tell_held(core: _core.Child, tell: Callable[..., object]) -> None:
+    text = core.held()
+    if text is not None:
+        tell("held", text)
 
 
 #: Seconds for the end of the outputs of a program that was stopped: nobody is left to write them.

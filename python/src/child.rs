@@ -321,6 +321,13 @@ impl Child {
         self.child.stopped_for().map(Reason::name)
     }
 
+    /// What is to be said of a program that has exited while others hold its outputs; None if it
+    /// lives, or nobody holds what is read here.
+    fn held(&self, py: Python<'_>) -> Option<String> {
+        let event = py.detach(|| self.child.held());
+        Some(event?.explain_to(UNTIL_EXIT))
+    }
+
     /// What it waits for.
     fn waiting_for<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let waiting = py.detach(|| self.child.waiting_for());

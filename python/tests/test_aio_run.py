@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import threading
@@ -118,6 +119,29 @@ def test_it_returns_at_the_exit_though_the_output_is_held(on):
         os.kill(holder.pid, signal.SIGKILL)
 
     on(main)
+
+
+def test_who_holds_the_output_is_told(on, caplog):
+    told = procwright.Cancel()
+
+    class Cancels(logging.Handler):
+        def emit(self, record):
+            told.cancel()
+
+    async def main():
+        with pytest.raises(procwright.Cancelled):
+            await aio.run("sleep 1000 & exit", shell=True, cancel=told)
+
+    handler = Cancels()
+    logger = logging.getLogger("procwright")
+    logger.addHandler(handler)
+    try:
+        with caplog.at_level(logging.WARNING):
+            on(main)
+    finally:
+        logger.removeHandler(handler)
+    (record,) = caplog.records
+    assert "stdout and stderr are held open by sleep" in record.message
 
 
 def test_many_at_once(on):

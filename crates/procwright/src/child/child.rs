@@ -27,7 +27,7 @@ use crate::trace::Trace;
 use procwright_liveness::{self, Monitor};
 use procwright_os::fd;
 use procwright_os::sync::Mutex;
-use procwright_process::holders::RunPipe;
+use procwright_process::holders::{Holders, RunPipe};
 use procwright_process::wait::{Awaits, Waitable};
 use procwright_process::{Cancel, Exit, Process, ProcessError, Signal, Stop, Survivor};
 use procwright_queue::OurEnd;
@@ -443,6 +443,11 @@ impl Child {
     /// started, in ticks since boot.
     pub(crate) fn processes(&self, open: PerStream<bool>) -> (Before, Vec<RunPipe>, u64) {
         self.shared.processes(open)
+    }
+
+    /// Who holds the outputs that are `open`; none if there are no such outputs.
+    pub(crate) fn holders(&self, open: PerStream<bool>) -> Option<PerStream<Option<Holders>>> {
+        self.shared.holders(open)
     }
 
     /// What came of the copies of a stream so far.

@@ -283,12 +283,18 @@ impl SharedChild {
     /// Notes who holds the streams, which end with the program: those whose `open` says that
     /// somebody does.
     pub(super) fn note_left(&self, open: PerStream<bool>) {
-        let is_open = |pipe: &&RunPipe| stream_of(pipe).is_some_and(|stream| open[stream]);
-        let pipes: Vec<RunPipe> = self.pipes.iter().filter(is_open).copied().collect();
-        if !pipes.is_empty() {
-            let left = writers_of(&pipes, self.process.proc_id().start_ticks());
+        if let Some(left) = self.holders(open) {
             *self.left.lock() = left;
         }
+    }
+
+    /// Who holds the outputs that are `open`; none if there are no such outputs. Looks through
+    /// all processes.
+    pub(super) fn holders(&self, open: PerStream<bool>) -> Option<PerStream<Option<Holders>>> {
+        let is_open = |pipe: &&RunPipe| stream_of(pipe).is_some_and(|stream| open[stream]);
+        let pipes: Vec<RunPipe> = self.pipes.iter().filter(is_open).copied().collect();
+        let started = self.process.proc_id().start_ticks();
+        (!pipes.is_empty()).then(|| writers_of(&pipes, started))
     }
 
     /// Who gets copies of its outputs, if anybody does; nobody in a fork.

@@ -1,13 +1,16 @@
 //! Events of a run, or of a child that the caller holds.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::quote::quote;
 use crate::spool::elastic;
+use crate::std_stream::PerStream;
 use procwright_explain::Diagnosis;
 use procwright_os::time::Seconds;
-use procwright_process::holders::Holder;
+use procwright_process::holders::{Holder, Holders};
 
 /// [`Until::Exit`](crate::Until::Exit) as it is written in Rust.
 pub(crate) const UNTIL_EXIT: &str = "until(Until::Exit)";
@@ -194,6 +197,29 @@ impl Event {
             Event::Missed { .. } => "a hook that hands events on, and returns, gets all",
         };
         format!("{} ({advice})", self.fact())
+    }
+
+    /// That of a program which has exited, and these hold its outputs; `silence` ends the wait
+    /// for them as well.
+    pub(crate) fn of_holders(
+        argv: &[OsString],
+        holders: PerStream<Option<Holders>>,
+        silence: Option<Duration>,
+    ) -> Event {
+        let mut streams = Vec::new();
+        let mut all = Holders::nobody();
+        for (stream, found) in holders {
+            let Some(found) = found else { continue };
+            streams.push(stream.name());
+            all.absorb(found);
+        }
+        Event::Held {
+            command: quote(argv),
+            streams: streams.join(" and "),
+            holders: all.list,
+            complete: all.complete,
+            silence,
+        }
     }
 
     /// The event for that of a stream's queue.

@@ -1,5 +1,6 @@
 //! One call: start, drain, stop, result.
 
+mod child_held;
 mod child_report;
 mod child_timeout;
 mod collected;

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use super::run_state::{Run, RunPhase};
 use crate::child::{stream_of, writers_of};
 use crate::drain::Drain;
-use crate::quote::quote;
 use crate::run::event::Event;
 use crate::spool::Memory;
 use crate::std_stream::PerStream;
@@ -53,20 +52,7 @@ impl<M: Memory> Run<'_, M> {
         }
         *told_holders = true;
         let held = self.holders(&self.open_pipes());
-        let mut streams = Vec::new();
-        let mut all = Holders::nobody();
-        for (stream, found) in held {
-            let Some(found) = found else { continue };
-            streams.push(stream.name());
-            all.absorb(found);
-        }
-        let event = Event::Held {
-            command: quote(&self.spec.argv),
-            streams: streams.join(" and "),
-            holders: all.list,
-            complete: all.complete,
-            silence: self.spec.until.silence(),
-        };
+        let event = Event::of_holders(&self.spec.argv, held, self.spec.until.silence());
         let trace = self.program.running.trace();
         trace.say(|| format!("held: {}", event.fact()));
         self.tell(&event);
