@@ -29,6 +29,8 @@ pub(crate) struct Talk {
 /// What it sleeps on, most of which stays the same from one sleep to the next.
 struct TalkSleep {
     wait: ChildWait,
+    /// Whether that is for room in stdin: what is said of a child that cannot go on tells of it.
+    is_writing: bool,
     set: WaitSet<TalkMember>,
     /// The members for stdin, stdout, stderr and the process, where these are in the set.
     lasting: [Option<Key>; 4],
@@ -61,6 +63,7 @@ impl Talk {
     fn new(child: Py<Child>, communication: Py<Communication>) -> PyResult<Talk> {
         let sleep = TalkSleep {
             wait: child.get().child.begin_wait(false),
+            is_writing: false,
             set: WaitSet::new().map_err(refused)?,
             lasting: [const { None }; 4],
             news: Vec::new(),
@@ -91,8 +94,13 @@ impl Talk {
             // No descriptor tells of what is at hand already.
             return Ok((false, Some(0.0)));
         };
+        let is_writing = streams[0].is_some();
+        if std::mem::replace(&mut sleep.is_writing, is_writing) != is_writing {
+            sleep.wait = child.begin_wait(is_writing);
+        }
         let TalkSleep {
             wait,
+            is_writing: _,
             set,
             lasting,
             news,
