@@ -97,8 +97,11 @@ class Map(Generic[Out, Err, Order]):
     def __del__(self) -> None:
         # A thread that waits for the next result keeps the core's map.
         if getattr(self, "_next", None) is not None:
-            self._map.__del__()
-            self.stop()
+            try:
+                self._map.__del__()
+            finally:
+                # Its warning may be an error.
+                self.stop()
 
     async def wait(self) -> Progress:
         """Runs all that is left, and returns how many have succeeded and failed.
