@@ -11,7 +11,7 @@ from ._aio_errors import OF_ANYIO
 from ._aio_liveness import LivenessMonitor
 from ._aio_queue import Receiver, Sender
 from ._aio_sleep import ThreadCall, first, in_thread
-from ._aio_stream import Reader, Writer
+from ._aio_stream import Guard, Reader, Writer
 from ._aio_text import Merged, TextReader, TextWriter
 from ._aio_wait import Process
 from ._async import readable
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from signal import Signals
     from types import TracebackType
     from typing import Any, Literal, NoReturn, Self, overload
-
-    import anyio
 
     from . import _child
     from ._aio_child_streams import Streams
@@ -187,7 +185,7 @@ class Child(Streams[Out, Err, In, Both]):
                 held.enter_context(guard)
             await self._communicate_alone(input, timeout)
 
-    def _guards(self) -> list[anyio.ResourceGuard]:
+    def _guards(self) -> list[Guard]:
         """Those of its three streams."""
         stdin = self.stdin
         writer = stdin.buffer if isinstance(stdin, TextWriter) else stdin

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 _BYTES_A_TURN = 256 * 1024
 _ITEMS_A_TURN = 256
 
+#: What an item takes of a turn, beside its bytes.
+_OF_A_TURN = _BYTES_A_TURN // _ITEMS_A_TURN
+
 #: Bytes that are read at once into an object that grows.
 _PIECE = 256 * 1024
 
@@ -43,25 +46,44 @@ _WHOLE_LINES = _core.Frame(b"\n", None, False, True)
 class Turns:
     """Tells when one who never has to wait is to let others run."""
 
-    __slots__ = ("_left",)
+    __slots__ = ("left",)
 
     def __init__(self) -> None:
-        self._left = _BYTES_A_TURN
+        #: Less than 0 when it is the turn of others.
+        self.left = _BYTES_A_TURN
 
     def note(self, size: int) -> None:
         """Notes an item of so many bytes."""
-        self._left -= size + _BYTES_A_TURN // _ITEMS_A_TURN
-
-    def has_one(self) -> bool:
-        """True if it is not the turn of others."""
-        return self._left >= 0
+        self.left -= size + _OF_A_TURN
 
     async def wait(self) -> None:
         """Lets others run if it is their turn. Before the next item is taken: one that was taken
         would be lost if this is cancelled."""
-        if self._left < 0:
-            self._left = _BYTES_A_TURN
+        if self.left < 0:
+            self.left = _BYTES_A_TURN
             await checkpoint()
+
+
+class Guard:
+    """Lets one task in at a time; a second gets `BusyResourceError`.
+
+    anyio's `ResourceGuard`, but that whether somebody is in can be seen without going in: most
+    lines are there already, and two calls for each would be a third of what one costs.
+    """
+
+    __slots__ = ("_doing", "is_taken")
+
+    def __init__(self, doing: str) -> None:
+        self._doing = doing
+        self.is_taken = False
+
+    def __enter__(self) -> None:
+        if self.is_taken:
+            raise anyio.BusyResourceError(self._doing)
+        self.is_taken = True
+
+    def __exit__(self, *_: object) -> None:
+        self.is_taken = False
 
 
 def no_attribute(stream: object, name: str) -> NoReturn:
@@ -82,7 +104,7 @@ class Output:
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
-        self._guard = anyio.ResourceGuard("reading from")
+        self._guard = Guard("reading from")
         self._turns = Turns()
 
     @property
@@ -117,6 +139,16 @@ class Output:
         """The figures of now: see `procwright.Reader.figures`."""
         figures: Figures | None = self._stream.figures
         return figures
+
+    def readiness_fd(self) -> int:
+        """A descriptor that is readable once there is something to read: see
+        `procwright.Reader`. `aio.wait` takes the stream itself."""
+        fd: int = self._stream.readiness_fd()
+        return fd
+
+    def _is_held(self) -> bool:
+        is_held = getattr(self._stream, "_is_held", None)
+        return is_held is not None and is_held()
 
     if not TYPE_CHECKING:
         __getattr__ = no_attribute
@@ -185,12 +217,15 @@ class Reader(Output, ByteReceiveStream):
 
     async def __anext__(self) -> bytes:
         turns = self._turns
-        if turns.has_one():
-            # A line that is there already has no other coroutines to go through.
-            with self._guard, OF_ANYIO:
+        if turns.left >= 0 and not self._guard.is_taken:
+            # A line that is there already has nothing to wait for, and nobody comes in between.
+            try:
                 found = self._stream._next_now(_WHOLE_LINES)
+            except Exception:
+                with OF_ANYIO:
+                    raise
             if found is not None and isinstance(line := found[0], bytes):
-                turns.note(len(line))
+                turns.left -= len(line) + _OF_A_TURN
                 return line
         line = await self.readline()
         if not line:
@@ -333,7 +368,7 @@ class Writer(ByteSendStream):
     def __init__(self, stream: _stream.Writer, core: _core.Child) -> None:
         self._stream = stream
         self._core = core
-        self._guard = anyio.ResourceGuard("writing to")
+        self._guard = Guard("writing to")
         self._turns = Turns()
 
     async def send(self, item: Data) -> None:
@@ -397,6 +432,11 @@ class Writer(ByteSendStream):
     def closed(self) -> bool:
         """True once it is closed."""
         return self._stream.closed
+
+    def readiness_fd(self) -> int:
+        """A descriptor that is readable once there is room, or nobody reads any more: see
+        `procwright.Writer`. `aio.wait` takes the stream itself."""
+        return self._stream.readiness_fd()
 
     @property
     def label(self) -> str:

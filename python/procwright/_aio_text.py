@@ -69,12 +69,16 @@ class TextReader(Output, ObjectReceiveStream[str]):
         return self
 
     async def __anext__(self) -> str:
-        if self._turns.has_one():
+        turns = self._turns
+        if turns.left >= 0 and not self._guard.is_taken:
             # As in `Reader`.
-            with self._guard, OF_ANYIO:
+            try:
                 line = self._stream._readline_now()
+            except Exception:
+                with OF_ANYIO:
+                    raise
             if line:
-                self._turns.note(len(line))
+                turns.note(len(line))
                 return line
         line = await self.readline()
         if not line:
@@ -201,6 +205,10 @@ class TextWriter(ObjectSendStream[str]):
     def closed(self) -> bool:
         """True once it is closed."""
         return self.buffer.closed
+
+    def readiness_fd(self) -> int:
+        """The descriptor of `buffer` for event loops."""
+        return self.buffer.readiness_fd()
 
     @property
     def label(self) -> str:

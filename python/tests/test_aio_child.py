@@ -200,6 +200,20 @@ def test_wait_and_as_completed(on, children):
     on(main)
 
 
+def test_streams_are_waited_for(on):
+    async def main():
+        async with aio.spawn(["cat"], stdin=PIPE) as child, aio.spawn(["cat"], stdin=PIPE) as other:
+            assert (await aio.wait([child.stdout, other.stdin], "any")).done == [other.stdin]
+            await other.stdin.send(b"one\ntwo\n")
+            outputs = [child.stdout, other.stdout]
+            assert (await aio.wait(outputs, "any")).done == [other.stdout]
+            assert await other.stdout.readline() == b"one\n"
+            # What was read already no descriptor tells of.
+            assert (await aio.wait(outputs, "any")).done == [other.stdout]
+
+    on(main)
+
+
 def test_several_wait_for_one(on):
     async def main():
         async with aio.spawn(["sleep", "0.1"]) as child, anyio.create_task_group() as tasks:

@@ -151,7 +151,7 @@ def test_cancelled_reads_lose_nothing(on, method, text):
                 with anyio.CancelScope() as scope:
                     try:
                         reading = getattr(child.stdout, method)()
-                        piece = await CancelsAt(reading, scope, 1 if cancelled < 50 else 0)
+                        piece = await CancelsAt(reading, scope.cancel, 1 if cancelled < 50 else 0)
                     except anyio.EndOfStream:
                         break
                 if scope.cancelled_caught:
@@ -324,8 +324,8 @@ def test_a_send_that_sent_nothing_has_begun_nothing(on):
     async def main():
         async with aio.spawn(["cat"], stdin=PIPE, encoding="utf-16") as child:
             with anyio.CancelScope() as scope:
-                child.stdin.buffer._turns._left = -1
-                await CancelsAt(child.stdin.send("lost"), scope, 1)
+                child.stdin.buffer._turns.left = -1
+                await CancelsAt(child.stdin.send("lost"), scope.cancel, 1)
             assert scope.cancelled_caught
             assert child.stdin.buffer.bytes_written == 0
             await child.stdin.send("grün")
