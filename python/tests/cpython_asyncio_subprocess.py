@@ -16,6 +16,9 @@ LEFT_OUT = {
     "test_pause_reading": "puts a mock in the place of loop.connect_read_pipe, which has no part",
     "test_popen_error": "puts a mock in the place of subprocess.Popen, which has no part",
     "test_popen_error_with_stdin_pipe": "likewise",
+    "test_subprocess_read_pipe_cancelled": "puts a mock in the place of loop.connect_read_pipe",
+    "test_subprocess_write_pipe_cancelled": "puts a mock in the place of loop.connect_write_pipe",
+    "test_subprocess_read_write_pipe_cancelled": "puts mocks in the places of both",
 }
 #: Classes of tests, likewise.
 CLASSES_LEFT_OUT = {
