@@ -46,6 +46,9 @@ want() { [ -z "${ONLY:-}" ] || [ "$ONLY" = "$1" ]; }
 # alone: whether it is one that needs neither the subjects in Rust nor Python.
 alone() { [ "${ONLY:-}" = command ] || [ "${ONLY:-}" = ruby ] || [ "${ONLY:-}" = doctor ]; }
 
+# in_python: whether it is one that needs the Python package alone.
+in_python() { [ "${ONLY:-}" = aio ]; }
+
 # Debian's packages of the peers, where they may be installed.
 needed=cc:gcc
 ! want run || needed="$needed ruby:ruby node:nodejs go:golang-go"
@@ -69,14 +72,16 @@ if [ -n "$packages" ] && command -v apt-get > /dev/null; then
 fi
 
 # Rust: the harness and the subjects without us, and then ours.
-build_bench --quiet
-for bin in procwright-bench bench-rust-std bench-wait-command bench-std-streams bench-stage bench-alone bench-command; do
-    install "$release/$bin" "$out/bin/"
-done
+if ! in_python; then
+    build_bench --quiet
+    for bin in procwright-bench bench-rust-std bench-wait-command bench-std-streams bench-stage bench-alone bench-command; do
+        install "$release/$bin" "$out/bin/"
+    done
+fi
 for bin in run limit spawn pipeline wait streams close slow liveness; do rm -f "$out/bin/bench-rust-$bin"; done
 rm -f "$out/bin/procwright"
 ours=
-if alone; then
+if alone || in_python; then
     ours="not needed for $ONLY"
 elif try ours build_bench --features ours; then
     for bin in run limit spawn pipeline wait streams close slow liveness; do install "$release/bench-rust-$bin" "$out/bin/"; done
@@ -84,8 +89,8 @@ else
     ours=$(why ours)
 fi
 command=
-if [ "${ONLY:-}" = ruby ]; then
-    command='not needed for ruby'
+if [ "${ONLY:-}" = ruby ] || in_python; then
+    command="not needed for $ONLY"
 elif try command cargo build --release -p procwright-cli; then
     install "$release/procwright" "$out/bin/"
 else
