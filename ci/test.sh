@@ -72,13 +72,22 @@ python_environments() {
 }
 
 python_tests() {
-    local version status=0
+    local version loop status=0
+    # The tests of calls that block run once more as those of procwright.aio.
+    local -a loops=(asyncio)
+    [ "${STRESS:-}" != 1 ] || loops=(asyncio uvloop trio)
     for version in "${tested[@]}"; do
         echo "-- Python $version"
         venv=$(venv_of "$version")
         # What the first says of conformance/ is what is shown.
         [ "$version" = "${tested[0]}" ] || export CONFORMANCE_RESULTS=$PWD/target/conformance/$version
         "$venv/bin/python" -m pytest -q python/tests || status=1
+        [ "$version" = "${tested[0]}" ] || [ "${STRESS:-}" = 1 ] || continue
+        for loop in "${loops[@]}"; do
+            "$venv/bin/python" -c "import anyio, $loop" 2>/dev/null || continue
+            echo "-- Python $version, $loop"
+            "$venv/bin/python" -m pytest -q --on-loop="$loop" python/tests || status=1
+        done
     done
     echo "Tested on Python ${tested[*]}; not found: $(versions_missing "${tested[@]}" | xargs)"
     return "$status"

@@ -53,6 +53,34 @@ LOOPS = {
 }
 
 
+def pytest_addoption(parser):
+    help = "has tests of calls that block call those of procwright.aio, on such a loop"
+    parser.addoption("--on-loop", choices=list(LOOPS), help=help)
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--on-loop"):
+        import blocking
+
+        items[:], others = blocking.chosen(items)
+        config.hook.pytest_deselected(items=others)
+
+
+@pytest.fixture(autouse=True)
+def _on_loop(request, monkeypatch):
+    """With --on-loop the calls of `procwright` in this test are those of `procwright.aio`."""
+    loop = request.config.getoption("--on-loop")
+    if loop is None:
+        return
+    import blocking
+
+    for name, (was, comes) in blocking.replacements(loop).items():
+        monkeypatch.setattr(procwright, name, comes)
+        for own, value in list(vars(request.module).items()):
+            if value is was:
+                monkeypatch.setattr(request.module, own, comes)
+
+
 @pytest.fixture(params=LOOPS)
 def on(request):
     """Runs a function on an event loop: asyncio's, uvloop's and trio's."""
