@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
+import signal
+import sys
 
 import anyio
 from conftest import is_alive
@@ -13,10 +16,11 @@ LONG = 100
 
 
 class CancelsAt:
-    """Awaits a coroutine, and cancels the scope at its n-th suspension."""
+    """Awaits a coroutine, and calls `cancel` at its n-th suspension."""
 
-    def __init__(self, coroutine, scope, n):
-        self.coroutine, self.scope, self.left = coroutine, scope, n
+    def __init__(self, coroutine, cancel, n):
+        #: How many suspensions come before that one; 0 and less once it has come.
+        self.coroutine, self.cancel, self.left = coroutine, cancel, n or sys.maxsize
 
     def __await__(self):
         steps = self.coroutine.__await__()
@@ -28,11 +32,22 @@ class CancelsAt:
                 return over.value
             self.left -= 1
             if self.left == 0:
-                self.scope.cancel()
+                self.cancel()
             try:
                 step, value = steps.send, (yield yielded)
             except BaseException as error:
                 step, value = steps.throw, error
+
+
+def interrupt():
+    """Has a Ctrl-C come once all tasks sleep. Neither loop hands it to a task that runs."""
+    try:
+        import trio
+
+        soon = trio.lowlevel.current_trio_token().run_sync_soon
+    except (ImportError, RuntimeError):
+        soon = asyncio.get_running_loop().call_soon
+    soon(signal.raise_signal, signal.SIGINT)
 
 
 @contextlib.asynccontextmanager

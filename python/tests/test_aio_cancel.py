@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import inspect
 import os
 import pathlib
 import signal
@@ -15,10 +17,10 @@ import pytest
 from conftest import comes_back, descriptors, is_alive
 
 import procwright
-from procwright import PIPE
+from procwright import PIPE, queue
 
 anyio = pytest.importorskip("anyio")
-from loops import LONG, CancelsAt, cancelled_once, descendants  # noqa: E402
+from loops import LONG, CancelsAt, cancelled_once, descendants, interrupt  # noqa: E402
 
 from procwright import aio  # noqa: E402
 
@@ -109,18 +111,64 @@ async def run_on_a_thread():
 
 
 async def child_that_is_talked_to():
-    async with aio.spawn(["cat"], stdin=PIPE) as child:
+    async with await aio.spawn(["cat"], stdin=PIPE) as child:
         await child.stdin.send(b"x" * 200_000)
         assert await child.stdout.receive(100)
-        await child.stdin.send(b"\nline\n")
+        await child.stdin.writelines([b"\n", b"line\n"])
         await child.stdout.readline()
         assert await child.stdout.readline() == b"line\n"
+        await child.stdin.write(b"a\nb\nc\nd\n")
+        assert await child.stdout.read(2) == b"a\n"
+        assert await anext(child.stdout) == b"b\n"
+        assert await anext(child.stdout.lines()) == b"c"
+        await child.stdin.aclose()
+        assert await child.stdout.readlines() == [b"d\n"]
+        await child.stdout.aclose()
+
+
+async def child_that_is_talked_to_in_text():
+    async with aio.spawn(["cat"], stdin=PIPE, text=True) as child:
+        await child.stdin.send("x" * 200_000)
+        assert await child.stdout.receive()
+        await child.stdin.writelines(["\n", "line\n"])
+        await child.stdout.readline()
+        assert await child.stdout.readline() == "line\n"
+        await child.stdin.write("b\nc\nd\n")
+        assert await anext(child.stdout) == "b\n"
+        assert await anext(child.stdout.lines()) == "c"
+        await child.stdin.aclose()
+        assert await child.stdout.readlines() == ["d\n"]
+        assert await child.stdout.read() == ""
+        await child.stdout.aclose()
+
+
+async def child_whose_outputs_are_merged():
+    line = "echo a; sleep 0.02; echo b >&2"
+    async with aio.spawn(line, shell=True, merged=True, text=True) as child:
+        assert [one.line async for one in child.merged.lines()] == ["a", "b"]
+        await child.merged.aclose()
+
+
+async def child_at_a_terminal():
+    line = "stty -echo; printf 'Word: '; read word; echo got $word"
+    async with aio.spawn(line, shell=True, stdin=PIPE, pty=True, text=True) as child:
+        await child.wait_for("Word: ")
+        await child.stdin.send("secret\n")
+        await child.wait_for("got secret")
 
 
 async def child_that_is_communicated_with():
     async with aio.spawn(["cat"], stdin=PIPE) as child:
         out, _ = await child.communicate(b"x" * 200_000)
         assert len(out) == 200_000
+        assert (await child.result()).returncode == 0
+
+
+async def child_with_callbacks():
+    lines = []
+    async with aio.spawn("seq 3; sleep 0.02", shell=True, on_stdout_line=lines.append) as child:
+        await child.communicate()
+    assert len(lines) == 3
 
 
 async def child_that_is_waited_for():
@@ -130,13 +178,75 @@ async def child_that_is_waited_for():
         async for one in aio.as_completed([child]):
             assert one is child
         assert (await child.process.wait()).code == 3
+        await child.monitor().wait()
+        await child.monitor().wait_gone()
         assert await child.wait() == 3
+
+
+async def child_that_is_looked_at():
+    async with aio.spawn(["cat"], stdin=PIPE) as child:
+        with contextlib.suppress(procwright.WaitTimeout):
+            await child.wait(0.05)
+        assert await child.waiting_for()
+        await child.explain()
 
 
 async def child_that_is_stopped():
     async with aio.spawn("trap '' TERM; echo; sleep 0.05", shell=True) as child:
         await child.stdout.readline()
         await child.stop(procwright.Stop("TERM", grace=0.02))
+    async with aio.spawn(["sleep", "1000"]) as child:
+        await child.process.stop()
+
+
+async def child_that_gets_messages():
+    program = "from procwright import queue; print(*queue.Receiver.of_parent())"
+    async with aio.spawn([sys.executable, "-c", program], channel="to_child") as child:
+        async with await child.sender() as sender:
+            await sender.send(b"said")
+            await sender.aclose()
+        assert await child.stdout.read() == b"b'said'\n"
+
+
+async def child_that_sends_messages():
+    program = "from procwright import queue; queue.Sender.of_parent().send(b'said')"
+    async with (
+        aio.spawn([sys.executable, "-c", program], channel="from_child") as child,
+        await child.receiver() as receiver,
+    ):
+        assert await receiver.recv() == b"said"
+        assert [message async for message in receiver] == []
+        await receiver.aclose()
+
+
+async def queue_that_is_full():
+    async with (
+        aio.Receiver(queue.Receiver(limit=4096)) as receiver,
+        anyio.create_task_group() as tasks,
+        receiver.sender() as sender,
+    ):
+        tasks.start_soon(received, receiver)
+        for _ in range(3):
+            await sender.send(b"x" * 3000)
+
+
+async def received(receiver):
+    with contextlib.suppress(EOFError):
+        async for _ in receiver:
+            await receiver.recv_many(1)
+
+
+async def commands():
+    async with aio.map([["true"], ["false"], ["sleep", "1000"]], parallel=2) as running:
+        await anext(running)
+        await anext(running)
+        await running.aclose()
+    async with aio.map([["true"]] * 3) as running:
+        assert (await running.wait()).succeeded == 3
+
+
+async def programs_in_a_row():
+    await aio.pipeline(["sh", "-c", "echo a; sleep 0.02"], ["cat"])
 
 
 OPERATIONS = [
@@ -144,30 +254,68 @@ OPERATIONS = [
     run_that_waits_for_ever,
     run_on_a_thread,
     child_that_is_talked_to,
+    child_that_is_talked_to_in_text,
+    child_whose_outputs_are_merged,
+    child_at_a_terminal,
     child_that_is_communicated_with,
+    child_with_callbacks,
     child_that_is_waited_for,
+    child_that_is_looked_at,
     child_that_is_stopped,
+    child_that_gets_messages,
+    child_that_sends_messages,
+    queue_that_is_full,
+    commands,
+    programs_in_a_row,
 ]
 
 
+def test_every_operation_is_among_them():
+    """All that is awaited in `aio`: a new one has to be cancelled here, too."""
+    named = {name for one in [*OPERATIONS, received] for name in names_of(one.__code__)}
+    awaited = {name for name in aio.__all__ if inspect.iscoroutinefunction(getattr(aio, name))}
+    for kind in (getattr(aio, name) for name in aio.__all__):
+        if isinstance(kind, type):
+            own = {name for name in dir(kind) if inspect.iscoroutinefunction(getattr(kind, name))}
+            # Blocks and iterations are those of each of them.
+            awaited |= {name for name in own if not name.startswith("_")}
+    assert awaited > {"run", "pipeline", "wait", "recv", "receive", "claim"}
+    # A claim needs two who watch a peer: test_aio_liveness.py cancels it.
+    assert awaited - named == {"claim"}
+
+
+def names_of(code):
+    """The names that a function uses, with those of the comprehensions in it."""
+    inner = [name for one in code.co_consts if hasattr(one, "co_names") for name in names_of(one)]
+    return {*code.co_names, *inner}
+
+
+@pytest.mark.parametrize("by", ["cancel", "interrupt"])
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.__name__)
-def test_cancelled_at_every_suspension(on, operation, monkeypatch):
+def test_cancelled_at_every_suspension(on, operation, by, monkeypatch):
+    """By its scope, and by Ctrl-C, which ends the loop."""
     monkeypatch.setenv("PROCWRIGHT_TEST_OF", str(os.getpid()))
-    suspensions = []
 
     async def at(n):
         with anyio.CancelScope() as scope:
-            cancels = CancelsAt(operation(), scope, n)
+            cancel = scope.cancel if by == "cancel" else interrupt
+            cancels = CancelsAt(operation(), cancel, n)
             await cancels
-        if scope.cancel_called:
-            suspensions.append(n)
-        return scope.cancel_called
+        return cancels.left <= 0
+
+    def is_reached(n):
+        reached = True
+        try:
+            reached = on(at, n)
+        except* KeyboardInterrupt:
+            pass
+        return reached
 
     on(at, 0)
     gc.collect()
     before, threads = descriptors(), threading.active_count()
     n = 1
-    while on(at, n):
+    while is_reached(n):
         n += 1
         assert n < 1000
     assert n > 2
@@ -175,6 +323,89 @@ def test_cancelled_at_every_suspension(on, operation, monkeypatch):
     comes_back(before)
     while threading.active_count() > threads or descendants():
         os.sched_yield()
+
+
+async def pieces(child, got):
+    got.append(await child.stdout.receive(7))
+
+
+async def some(child, got):
+    got.append(await child.stdout.read(5))
+
+
+async def one_line(child, got):
+    got.append(await child.stdout.readline())
+
+
+async def a_part_of_a_line(child, got):
+    got.append(await child.stdout.readline(3))
+
+
+async def by_iteration(child, got):
+    got.append(await anext(child.stdout))
+
+
+async def by_lines(child, got):
+    got.append(await anext(child.stdout.lines(keep_ends=True)))
+
+
+async def all_lines(child, got):
+    got.extend(await child.stdout.readlines())
+
+
+async def the_rest(child, got):
+    got.append(await child.stdout.read())
+
+
+async def all_that_was_said(child, got):
+    got.append((await child.communicate())[0])
+
+
+async def what_came_of_it(child, got):
+    got.append((await child.result()).stdout)
+
+
+TAKES = [
+    pieces,
+    some,
+    one_line,
+    a_part_of_a_line,
+    by_iteration,
+    by_lines,
+    all_lines,
+    the_rest,
+    all_that_was_said,
+    what_came_of_it,
+]
+
+
+@pytest.mark.parametrize("text", [False, True], ids=["bytes", "text"])
+@pytest.mark.parametrize("take", TAKES, ids=lambda one: one.__name__)
+def test_what_was_read_is_kept_at_every_suspension(on, take, text):
+    if text and take in (pieces, some, a_part_of_a_line):
+        pytest.skip("text has no such sizes")
+    line = "for n in 1 2 3 4; do echo line $n; sleep 0.005; done; printf end"
+    said = "".join(f"line {n}\n" for n in range(1, 5)) + "end"
+
+    async def main():
+        n, reached = 1, True
+        while reached:
+            got = []
+            async with aio.spawn(line, shell=True, text=text) as child:
+                with anyio.CancelScope() as scope:
+                    cancels = CancelsAt(take(child, got), scope.cancel, n)
+                    await cancels
+                reached = cancels.left <= 0
+                # What was not given is there for whoever reads next.
+                if take in (all_that_was_said, what_came_of_it):
+                    last = [] if got else [(await child.communicate())[0]]
+                else:
+                    last = [await child.stdout.read()]
+            empty = "" if text else b""
+            assert empty.join(got + last) == (said if text else said.encode()), n
+            n += 1
+
+    on(main)
 
 
 @pytest.mark.parametrize("seconds", [0, 0.01])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import pathlib
 import signal
 import sys
 import threading
@@ -239,6 +240,47 @@ def test_no_thread_a_child(on):
                 child.stdin.close()
 
     on(main)
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_children_that_are_idle_wake_nobody(backend, script):
+    pytest.importorskip(backend)
+    process = script(
+        """
+import sys, anyio
+from functools import partial
+from procwright import PIPE, aio
+async def idle(child):
+    async with child, anyio.create_task_group() as tasks:
+        for call in (child.wait, child.stdout.read, child.stderr.readline):
+            tasks.start_soon(call)
+async def main():
+    async with anyio.create_task_group() as tasks:
+        for _ in range(20):
+            child = aio.spawn(["cat"], stdin=PIPE, die_with_parent=True)
+            tasks.start_soon(idle, child)
+            sleeps = partial(aio.run, ["sleep", "1000"], die_with_parent=True)
+            tasks.start_soon(sleeps)
+        await anyio.wait_all_tasks_blocked()
+        print("idle", flush=True)
+anyio.run(main, backend=sys.argv[1])
+""",
+        backend,
+    )
+    assert process.stdout.readline() == "idle\n"
+
+    def wakes():
+        tasks = pathlib.Path(f"/proc/{process.pid}/task").iterdir()
+        lines = [line for task in tasks for line in (task / "status").read_text().splitlines()]
+        return [int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt")]
+
+    # What has begun may still come to its rest; what polls never would. Else the watchdog comes.
+    before = None
+    while before != (now := wakes()):
+        before = now
+        time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    process.communicate()
 
 
 def test_a_block_without_descriptors_stops_its_child(on):

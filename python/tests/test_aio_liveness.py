@@ -136,7 +136,7 @@ def test_a_cancelled_wait_changes_nothing(on, peers):
     def cancelled_at_every_suspension(waits):
         async def at(n):
             with anyio.CancelScope() as scope:
-                await CancelsAt(waits(), scope, n)
+                await CancelsAt(waits(), scope.cancel, n)
             return scope.cancel_called
 
         on(at, 0)

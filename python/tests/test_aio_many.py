@@ -169,7 +169,7 @@ def test_a_cancelled_pipeline_is_stopped(on, tmp_path):
 def test_a_pipeline_that_is_cancelled_at_once(on):
     async def main():
         with anyio.CancelScope() as scope:
-            await CancelsAt(aio.pipeline(["sleep", "1000"], ["cat"]), scope, 1)
+            await CancelsAt(aio.pipeline(["sleep", "1000"], ["cat"]), scope.cancel, 1)
         assert scope.cancelled_caught
 
     on(main)

@@ -165,7 +165,7 @@ def test_a_cancelled_receive_has_taken_nothing(on, call):
         async with aio.Receiver(queue.Receiver()) as receiver, anyio.create_task_group() as tasks:
             with anyio.CancelScope() as scope:
                 tasks.start_soon(sends, receiver.sender())
-                await CancelsAt(receives(), scope, n)
+                await CancelsAt(receives(), scope.cancel, n)
             got.extend([message async for message in receiver])
         assert got == MESSAGES
         return scope.cancel_called
@@ -194,7 +194,7 @@ def test_a_cancelled_send_has_sent_nothing(on):
         async with receiver, anyio.create_task_group() as tasks, sender:
             tasks.start_soon(receives)
             with anyio.CancelScope() as scope:
-                await CancelsAt(sends(), scope, n)
+                await CancelsAt(sends(), scope.cancel, n)
             is_over = True
             # The next one is not held up by one that was cancelled.
             await sender.send(b"last")
