@@ -68,7 +68,7 @@ inside() {
                 $pip install --force-reinstall --no-deps target/newer-wheel/*.whl
                 "$venv/bin/python" -VV
                 export CONFORMANCE_RESULTS="/conformance-$version"
-                exec "$venv/bin/python" -m pytest -q -p no:cacheprovider "$@"
+                exec "$venv/bin/python" -m pytest -p no:cacheprovider "$@"
             '\'' sh "$@"' sh "$@"
 }
 
