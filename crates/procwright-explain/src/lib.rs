@@ -216,8 +216,8 @@ impl Caller {
             (Caller::Takes, _) | (Caller::Bystander, None) => {}
             (Caller::Bystander, Some(fds)) => fds.retain(|fd| fd.number == 1),
             (Caller::Onlooker, _) => {
-                let this = scan::own_thread();
-                own.threads.retain(|thread| thread.tid != this);
+                let lookers = &world.lookers;
+                own.threads.retain(|thread| !lookers.contains(&thread.tid));
             }
         }
     }

@@ -17,6 +17,8 @@ pub(crate) struct World {
     /// Processes that wait for a lock of a file, with those that hold it.
     pub(crate) locks: Vec<LockWait>,
     pub(crate) unseen: Unseen,
+    /// Numbers of the threads of this process that have looked.
+    pub(crate) lookers: BTreeSet<i32>,
     /// The calls of processes are shown to those from whom they descend alone.
     pub(crate) ancestors_only: bool,
 }

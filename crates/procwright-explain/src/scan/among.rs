@@ -16,12 +16,12 @@ const THREADS: usize = 4;
 const AT_ONCE: usize = 16;
 
 /// Calls `each` with the folder `/proc` for each of these processes, on the calling thread and,
-/// where they are many, on others. Returns what each thread has gathered.
+/// where they are many, on others. Returns what each thread has gathered, by its number.
 pub(super) fn gather<T: Default + Send + 'static>(
     proc: &Arc<OwnedFd>,
     pids: &[i32],
     each: fn(&OwnedFd, i32, &mut T),
-) -> Vec<T> {
+) -> Vec<(i32, T)> {
     let work = Arc::new(Work {
         proc: Arc::clone(proc),
         pids: pids.to_vec(),
@@ -33,7 +33,7 @@ pub(super) fn gather<T: Default + Send + 'static>(
         false => 0,
     };
     // Where a thread is refused, the others do its part.
-    let begun: Vec<JoinHandle<T>> = (0..helpers)
+    let begun: Vec<JoinHandle<(i32, T)>> = (0..helpers)
         .map_while(|_| {
             let work = Arc::clone(&work);
             spawn_quiet("procwright-look", move || work.take_part()).ok()
@@ -58,12 +58,13 @@ struct Work<T> {
 }
 
 impl<T: Default> Work<T> {
-    fn take_part(&self) -> T {
+    fn take_part(&self) -> (i32, T) {
+        let thread = rustix::thread::gettid().as_raw_nonzero().get();
         let mut part = T::default();
         loop {
             let begin = self.next.fetch_add(AT_ONCE, Ordering::Relaxed);
             let Some(rest) = self.pids.get(begin..).filter(|rest| !rest.is_empty()) else {
-                return part;
+                return (thread, part);
             };
             for &pid in rest.iter().take(AT_ONCE) {
                 (self.each)(&self.proc, pid, &mut part);
@@ -83,7 +84,7 @@ mod tests {
         for count in [0, 1, AT_ONCE, MANY - 1, MANY, 10 * MANY + 1] {
             let pids: Vec<i32> = (1..).take(count).collect();
             let parts = gather(&proc, &pids, |_, pid, part: &mut Vec<i32>| part.push(pid));
-            let mut taken = parts.concat();
+            let mut taken: Vec<i32> = parts.into_iter().flat_map(|(_, part)| part).collect();
             taken.sort_unstable();
             assert_eq!(taken, pids);
         }

@@ -84,9 +84,12 @@ pub(crate) fn add_tracers(world: &mut World) -> io::Result<()> {
             found.push((pid, tracer));
         }
     });
-    for (pid, tracer) in traced.into_iter().flatten() {
-        if let Some(process) = world.processes.get_mut(&pid) {
-            process.tracer = tracer;
+    for (looker, part) in traced {
+        world.lookers.insert(looker);
+        for (pid, tracer) in part {
+            if let Some(process) = world.processes.get_mut(&pid) {
+                process.tracer = tracer;
+            }
         }
     }
     Ok(())
@@ -187,7 +190,8 @@ fn add_these(proc: &Arc<OwnedFd>, pids: &[i32], depth: Depth, world: &mut World)
         Depth::Outline => |proc, pid, part| add(proc, pid, Depth::Outline, part),
         Depth::Whole => |proc, pid, part| add(proc, pid, Depth::Whole, part),
     };
-    for mut part in among::gather(proc, pids, add) {
+    for (looker, mut part) in among::gather(proc, pids, add) {
+        world.lookers.insert(looker);
         world.processes.append(&mut part.processes);
         world.kernel.append(&mut part.kernel);
         world.unseen.processes.append(&mut part.unseen.processes);
@@ -238,11 +242,6 @@ fn hides_processes() -> bool {
         let mut of_proc = mounts.lines().filter(|line| line.contains(" /proc proc "));
         of_proc.any(|line| line.contains("hidepid=") && !line.contains("hidepid=0"))
     })
-}
-
-/// Number of the calling thread.
-pub(crate) fn own_thread() -> i32 {
-    rustix::thread::gettid().as_raw_nonzero().get()
 }
 
 /// The command line of a process, as a shell would take it, cut behind [`LONGEST_COMMAND`].

@@ -45,10 +45,6 @@ impl Probe {
     }
 }
 
-pub(crate) fn own_thread() -> i32 {
-    0
-}
-
 pub(crate) fn command_line(_: i32) -> Option<String> {
     None
 }
