@@ -9,8 +9,10 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use common::stopped;
+use common::sys::refusals::Refusals;
 use procwright::explain::{Verdict, WaitKind};
 use procwright::{Cancel, Command, Error, Event, Output, Reason, Report, Stdin, pipeline};
+use test_support::{alone, skip};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -220,6 +222,40 @@ fn the_caller_is_told_while_it_goes_on() {
         "{text}"
     );
     assert!(text.contains("Looked twice"), "{text}");
+}
+
+alone! {
+    fn a_look_that_the_system_refuses_is_told_of_at_once() {
+        let Some(refusals) = Refusals::of(&[libc::SYS_eventfd2]) else {
+            return skip("a_look_that_the_system_refuses_is_told_of_at_once", "no filter may be set here");
+        };
+        let mut told_of = 0;
+        for at in 0.. {
+            let (tell, told) = mpsc::channel();
+            let enough = Cancel::new().unwrap();
+            let ends = enough.clone();
+            // Nothing else wakes the run up.
+            let command = Command::new("sleep").arg("100000").cancel_on(&enough);
+            let command = command.explain_after(Duration::from_millis(20)).on_event(move |event| {
+                tell.send(event.clone())?;
+                ends.cancel();
+                Ok(())
+            });
+            refusals.refuse(at, libc::EMFILE);
+            let result = command.run();
+            let refused = refusals.end();
+            let [Event::Explained { diagnosis, .. }] = &told.iter().collect::<Vec<_>>()[..] else {
+                assert!(matches!(result, Err(Error::Spawn { .. })), "{refused:?}: {result:?}");
+                continue;
+            };
+            match (diagnosis, refused) {
+                (Err(_), Some(_)) => told_of += 1,
+                (Ok(_), None) => break,
+                other => panic!("{other:?}"),
+            }
+        }
+        assert!(told_of > 0, "by what is it woken up?");
+    }
 }
 
 #[test]

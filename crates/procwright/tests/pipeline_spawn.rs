@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use common::sys::refusals::Refusals;
 use common::{Census, figure, scaled, sys, timed};
 use procwright::pipeline::{Error, Judgement, PipelineChild, SuccessRule};
 use procwright::process::{Signal, Stop};
@@ -14,7 +15,7 @@ use procwright::stream::Reader;
 use procwright::{
     Beyond, Cancel, Command, Limit, Overflow, Pipeline, Reason, Sink, StdStream, Stdin, Until,
 };
-use test_support::alone;
+use test_support::{alone, skip};
 
 use Judgement::{Failed, Forgiven, Success};
 
@@ -364,6 +365,47 @@ alone! {
         drop(stdin);
         let output = child.communicate("").unwrap();
         assert_eq!((&output.stdout[..], output.success()), (&b"said\n"[..], true));
+    }
+}
+
+alone! {
+    fn any_call_that_fails_leaves_nothing() {
+        let calls = [
+            libc::SYS_eventfd2,
+            libc::SYS_pipe2,
+            libc::SYS_clone3,
+            libc::SYS_clone,
+            libc::SYS_openat,
+            libc::SYS_fcntl,
+            libc::SYS_ioctl,
+            libc::SYS_epoll_create1,
+            libc::SYS_dup3,
+        ];
+        let Some(refusals) = Refusals::of(&calls) else {
+            return skip("any_call_that_fails_leaves_nothing", "no filter may be set here");
+        };
+        let before = Census::now();
+        let mut nothing = 0;
+        for at in (0..).step_by(if test_support::stress() { 1 } else { 3 }) {
+            let pipeline = cats(3).elastic(1, Overflow::default());
+            refusals.refuse(at, libc::EMFILE);
+            let spawned = pipeline.spawn();
+            let refused = refusals.end();
+            match spawned {
+                // It was for a convenience, such as a probe.
+                Ok(child) => match child.communicate("through\n") {
+                    Ok(output) => assert_eq!(output.stdout, b"through\n"),
+                    other => panic!("{refused:?}: {other:?}"),
+                },
+                Err(Error::Spawn { .. }) => nothing += 1,
+                Err(other) => panic!("{refused:?}: {other:?}"),
+            }
+            before.comes_back();
+            if refused.is_none() {
+                break;
+            }
+        }
+        assert!(nothing > 2, "{nothing}");
     }
 }
 

@@ -78,12 +78,16 @@ impl Looks {
     }
 
     /// The time at which the next one begins, before limits that come at these times and are
-    /// so long.
+    /// so long, or at which there is one to tell of.
     pub(crate) fn next(&self, limits: [(Deadline, Timeout); 2]) -> Deadline {
         let state = self.shared.state.lock();
         if state.under_way.is_some() {
             // It rings when it is over.
             return Deadline::NEVER;
+        }
+        if let Some(over) = state.over.as_ref().filter(|_| self.is_wanted) {
+            // To be told of. One that could not begin has rung for nobody.
+            return Deadline::at(over.ended);
         }
         let mut next = self.after;
         for (comes, limit) in limits {
