@@ -11,7 +11,7 @@ use common::sys::refusals::Refusals;
 use common::{Census, figure, scaled, sys, timed};
 use procwright::pipeline::{Error, Judgement, PipelineChild, SuccessRule};
 use procwright::process::{Signal, Stop};
-use procwright::stream::Reader;
+use procwright::stream::{Reader, Stalled};
 use procwright::{
     Beyond, Cancel, Command, Limit, Overflow, Pipeline, Reason, Sink, StdStream, Stdin, Until,
 };
@@ -178,6 +178,26 @@ alone! {
         let report = child.wait(None).unwrap().unwrap();
         assert_eq!(report.reason, Reason::Finished);
         assert_eq!(report.stages[1].report.status.signal(), Some(Signal::PIPE));
+    }
+}
+
+alone! {
+    fn a_write_says_who_does_not_read_whichever_stage_it_holds_up() {
+        let soon = Duration::from_millis(20);
+        for place in 0..3 {
+            let mut stages = [cat(), cat(), cat()];
+            stages[place] = Command::shell("head -c 1000000 /dev/zero >&2; exec cat");
+            let stages = stages.map(|stage| stage.stall_after(soon));
+            let [first, second, third] = stages;
+            let stages = first.stdin(Stdin::Pipe).pipe(second).pipe(third);
+            let mut child = stages.spawn_with(Overflow::Block { memory: 65536 }).unwrap();
+            let mut stdin = child.stdin.take().unwrap();
+            let error = stdin.write_all(&[0; 4_000_000]).unwrap_err();
+            let stalled = Stalled::of(&error).unwrap();
+            let told = (stalled.streams[0].name, stalled.writing, stalled.command.contains("head"));
+            assert_eq!(told, ("stderr", true, true), "{stalled}");
+            child.kill().unwrap();
+        }
     }
 }
 

@@ -216,8 +216,9 @@ fn connect(
         stdout = readers.stdout;
         stderr.push(readers.stderr);
     }
-    let writer = stdin.zip(watches.last());
-    let writer = writer.map(|(fd, watch)| Writer::new(fd, Arc::clone(watch)));
+    let writer = stdin.zip(watches.split_last());
+    let writer = writer
+        .map(|(fd, (last, others))| Writer::of_pipeline(fd, Arc::clone(last), others.to_vec()));
     let stdin = match writer.transpose() {
         Ok(stdin) => stdin,
         Err(error) => {

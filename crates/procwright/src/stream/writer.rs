@@ -18,7 +18,7 @@ use procwright_os::ready::Interest;
 use procwright_os::signal::without_sigpipe;
 use procwright_os::sync::{Mutex, MutexGuard};
 use procwright_os::thread;
-use procwright_os::time::Timeout;
+use procwright_os::time::{Deadline, Timeout};
 
 /// The writing end of a child's stdin.
 ///
@@ -40,6 +40,8 @@ pub struct Writer(Arc<WriterShared>);
 struct WriterShared {
     handle: Arc<Handle>,
     watch: Arc<StallWatch>,
+    /// Those of the other stages of a pipeline: it takes no more if one of them cannot go on.
+    others: Vec<Arc<StallWatch>>,
     /// The keyboard, if it is a terminal.
     keyboard: Option<Keyboard>,
 }
@@ -116,10 +118,20 @@ const ATOMIC: usize = rustix::pipe::PIPE_BUF;
 impl Writer {
     /// `watch` tells when the child does not go on.
     pub(crate) fn new(fd: OwnedFd, watch: Arc<StallWatch>) -> io::Result<Writer> {
+        Writer::of_pipeline(fd, watch, Vec::new())
+    }
+
+    /// Writes to a pipeline: `watch` and `others` tell when its stages do not go on.
+    pub(crate) fn of_pipeline(
+        fd: OwnedFd,
+        watch: Arc<StallWatch>,
+        others: Vec<Arc<StallWatch>>,
+    ) -> io::Result<Writer> {
         let handle = Arc::new(Handle::new(fd)?);
         Ok(Writer(Arc::new(WriterShared {
             handle,
             watch,
+            others,
             keyboard: None,
         })))
     }
@@ -140,6 +152,7 @@ impl Writer {
         Ok(Writer(Arc::new(WriterShared {
             handle,
             watch,
+            others: Vec::new(),
             keyboard: Some(keyboard),
         })))
     }
@@ -169,8 +182,15 @@ impl Writer {
             false => data.len(),
         };
         let data = &data[..most];
-        let mut stall = StallCheck::writing(&self.0.watch, Instant::now());
-        let mut next = stall.first_check();
+        let began = Instant::now();
+        let mut stall = StallCheck::writing(&self.0.watch, began);
+        let others = self.0.others.iter();
+        // Of a child that is none, and takes no memory.
+        let mut others: Vec<StallCheck> = others
+            .map(|watch| StallCheck::writing(watch, began))
+            .collect();
+        let first = others.iter().map(StallCheck::first_check);
+        let mut next = first.fold(stall.first_check(), Deadline::min);
         loop {
             let until = patience.no_later_than(next);
             let written = self.0.handle.operate(Flags::OUT, until, |fd| {
@@ -192,9 +212,13 @@ impl Writer {
             match written {
                 Err(HandleError::TimedOut) if !patience.deadline().reached(now) => {
                     next = stall.check(now).map_err(io::Error::other)?.at;
+                    for other in &mut others {
+                        next = next.min(other.check(now).map_err(io::Error::other)?.at);
+                    }
                 }
                 Err(HandleError::Interrupted) => {
                     stall.interrupted(now);
+                    others.into_iter().for_each(|other| other.interrupted(now));
                     return Err(HandleError::Interrupted.into());
                 }
                 written => return Ok(written?),
