@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 import os
+import select
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
 #: The option, and the name in an ini file.
 OPTION = "--procwright-explain"
 INI = "procwright_explain"
+
+#: For how long whoever reads stderr may take nothing of it. Nobody hangs by what is said of a test
+#: that does.
+_PATIENCE_MS = 5000
 
 
 def seconds_of(config: pytest.Config) -> float | None:
@@ -120,7 +126,16 @@ class Explain:
         except OSError as error:
             text = f"why could not be found out: {error}\n"
         head = f"{item.nodeid} has not ended after {self._seconds:g} s"
-        # At once, for whoever looks on, or ends all of it from outside.
-        os.write(self._stderr, f"\n{head}:\n{text}".encode(errors="replace"))
-        # And in the report of the test, if it fails.
+        # In the report of the test, if it fails.
         item.add_report_section("call", "procwright", f"{head}:\n{text}")
+        # And at once, for whoever looks on, or ends all of it from outside.
+        self._say(f"\n{head}:\n{text}".encode(errors="replace"))
+
+    def _say(self, text: bytes) -> None:
+        """Writes to stderr what that takes: it may have no reader, or one who does not read."""
+        poll = select.poll()
+        poll.register(self._stderr, select.POLLOUT)
+        with suppress(OSError):
+            while text and poll.poll(_PATIENCE_MS):
+                # So much at once does not block.
+                text = text[os.write(self._stderr, text[: select.PIPE_BUF]) :]

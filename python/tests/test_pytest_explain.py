@@ -1,6 +1,7 @@
 """The option `--procwright-explain` of pytest."""
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -90,6 +91,29 @@ def test_a_deadlock_with_the_test_itself_is_one(tmp_path):
             assert "cannot go on: stdout of it is full" in " ".join(said.split())
             return
     pytest.fail("after 20 s nothing has come to hang")
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_a_stderr_that_takes_nothing_is_no_fault_of_the_test(tmp_path, reads):
+    """It has lost its reader, or is full and has one that does not read."""
+    (tmp_path / "test_it.py").write_text(SLOW.format(outcome="True"))
+    reader, stderr = os.pipe()
+    os.set_blocking(stderr, False)
+    with pytest.raises(BlockingIOError):
+        while True:
+            os.write(stderr, b"x" * select.PIPE_BUF)
+    os.set_blocking(stderr, True)
+    if not reads:
+        os.close(reader)
+    argv = pytest_argv("-W", "error", "--procwright-explain=0.2")
+    with subprocess.Popen(
+        argv, cwd=tmp_path, stdout=subprocess.PIPE, stderr=stderr, text=True
+    ) as run:
+        os.close(stderr)
+        assert "2 passed" in run.stdout.read()
+        assert run.wait() == 0
+    if reads:
+        os.close(reader)
 
 
 @pytest.mark.parametrize("given", ["soon", "-1", "nan", "inf"])
