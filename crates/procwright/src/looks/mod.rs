@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use examiner::{Found, Request};
 use procwright_explain::{Diagnosis, WORTH_A_LOOK};
+use procwright_os::fork;
 use procwright_os::sync::Mutex;
 use procwright_os::time::{Deadline, Timeout};
 
@@ -31,6 +32,8 @@ const REST: u32 = 100;
 #[derive(Debug)]
 pub(crate) struct Looks {
     shared: Arc<Shared>,
+    /// The process whose they are, by [`fork::generation`].
+    process: u32,
     /// The time after which the caller wants one.
     pub(crate) wanted_after: Option<Duration>,
     /// Time at which that is; never once it has begun.
@@ -72,6 +75,7 @@ impl Looks {
         Looks {
             wanted_after,
             shared: Arc::new(Shared::default()),
+            process: fork::generation(),
             after: after.starting(started),
             is_wanted: false,
         }
@@ -161,6 +165,11 @@ impl Looks {
 
 impl Drop for Looks {
     fn drop(&mut self) {
+        // In a fork, which a hook of a run may make, the lock may be held for ever, and nobody
+        // examines anything.
+        if self.process != fork::generation() {
+            return;
+        }
         if self.shared.state.lock().under_way.is_some() {
             // Relaxed: the lock of the examiner is between this and who asks for it.
             self.shared.is_left.store(true, Ordering::Relaxed);
@@ -189,5 +198,27 @@ impl Over {
         of_it
             .map(|(_, diagnosis)| Box::new(diagnosis.clone()))
             .ok_or_else(|| format!("no such process: {pid}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use test_support::forked;
+
+    #[test]
+    fn in_a_fork_their_drop_waits_for_no_lock() {
+        let looks = Looks::new(Instant::now(), None);
+        let shared = Arc::clone(&looks.shared);
+        let held = shared.state.lock();
+        // As in a hook, which returns in the fork.
+        let pid = forked::fork();
+        if pid == 0 {
+            std::mem::forget(held);
+            drop(looks);
+            forked::exit(0);
+        }
+        drop(held);
+        assert_eq!(forked::wait_code(pid), 0);
     }
 }
