@@ -85,7 +85,7 @@ alone! {
 alone! {
     fn it_is_judged_as_one_that_is_run() {
         let run = |pipeline: Pipeline<'static>| {
-            let child = pipeline.spawn().unwrap();
+            let mut child = pipeline.spawn().unwrap();
             child.communicate("").map(|output| {
                 let stages = output.report.stages.iter().map(|stage| stage.judgement);
                 (stages.collect::<Vec<_>>(), output.stdout, output.stderr)
@@ -202,6 +202,30 @@ alone! {
 }
 
 alone! {
+    fn a_talk_that_stalls_is_taken_up() {
+        let before = Census::now();
+        let soon = Duration::from_millis(20);
+        let first = Command::shell("head -c 1000000 /dev/zero >&2; exec cat").stdin(Stdin::Pipe);
+        let stages = first.stall_after(soon).pipe(cat());
+        let mut child = stages.spawn_with(Overflow::Block { memory: 65536 }).unwrap();
+        let stderr = child.stderr[0].take().unwrap();
+        let input = vec![b'x'; 1_000_000];
+        for input in [&input[..], b"y", b""] {
+            match child.communicate(input.to_vec()) {
+                Err(Error::Stalled(stalled)) => assert_eq!(stalled.streams[0].name, "stderr"),
+                other => panic!("who has read it? {other:?}"),
+            }
+        }
+        let reads = std::thread::spawn(move || all(stderr));
+        let output = child.communicate("z").unwrap();
+        assert_eq!(output.stdout, [&input[..], b"yz"].concat());
+        assert!(output.success() && reads.join().unwrap().len() == 1_000_000);
+        drop(child);
+        before.comes_back();
+    }
+}
+
+alone! {
     fn a_reader_that_is_closed_is_the_end_of_the_pipe() {
         let mut child = Command::new("yes").pipe(cat()).spawn().unwrap();
         let mut stdout = child.stdout.take().unwrap();
@@ -262,7 +286,7 @@ alone! {
         let child = endless().idle_timeout(limit).stop(soon).spawn().unwrap();
         assert_eq!(child.wait(None).unwrap().unwrap().reason, Reason::IdleTimeout);
         let cancel = Cancel::new().unwrap();
-        let child = endless().cancel_on(&cancel).spawn().unwrap();
+        let mut child = endless().cancel_on(&cancel).spawn().unwrap();
         cancel.cancel();
         let Err(Error::Stopped(output)) = child.communicate("") else { panic!("it was cancelled") };
         assert_eq!(output.report.reason, Reason::Cancelled);
@@ -413,7 +437,7 @@ alone! {
             let refused = refusals.end();
             match spawned {
                 // It was for a convenience, such as a probe.
-                Ok(child) => match child.communicate("through\n") {
+                Ok(mut child) => match child.communicate("through\n") {
                     Ok(output) => assert_eq!(output.stdout, b"through\n"),
                     other => panic!("{refused:?}: {other:?}"),
                 },

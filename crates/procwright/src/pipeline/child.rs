@@ -54,6 +54,8 @@ pub struct PipelineChild {
     pub(super) held: Held,
     /// Tell of each stage whose output is not read.
     pub(super) watches: Vec<Arc<StallWatch>>,
+    /// What a `communicate` that an error has ended had come to.
+    pub(super) talk: Option<Talk>,
 }
 
 /// A pipeline without its streams.
@@ -204,27 +206,36 @@ impl PipelineChild {
     /// that of [`run`](super::Pipeline::run), with the same errors; an output that was taken out
     /// is empty in it, and so is stderr of such a stage but for its end.
     ///
+    /// After an [`Error::Stalled`] or [`Error::Stream`] all goes on, and nothing is lost: the next
+    /// call takes it up, and writes its `input` behind what is left, if any is. Or [`stop`] the pipeline.
+    ///
     /// # Blocking
     /// Until then.
     ///
     /// # Errors
-    /// Those of [`run`](super::Pipeline::run) and of [`wait`](PipelineChild::wait).
+    /// Those of [`run`](super::Pipeline::run) and of [`wait`](PipelineChild::wait);
+    /// [`Error::Stream`] where the system refuses a read, a write or a descriptor to wait by.
+    ///
+    /// [`stop`]: PipelineChild::stop
     #[doc(alias = "subprocess.Popen.communicate")]
     #[doc(alias = "wait_with_output")]
-    pub fn communicate(mut self, input: impl Into<Bytes>) -> Result<PipelineOutput, Error> {
+    pub fn communicate(&mut self, input: impl Into<Bytes>) -> Result<PipelineOutput, Error> {
         self.held.past()?;
-        let stderr = std::mem::take(&mut self.stderr);
-        let outputs = std::iter::once(self.stdout.take()).chain(stderr);
-        let mut talk = Talk::new(self.stdin.take(), input.into(), outputs, &self.watches);
-        talk.proceed()
-            .map_err(|error| self.held.failed_read(error))?;
-        let mut outputs = talk.into_outputs().into_iter();
-        let stdout = outputs.next().flatten().unwrap_or_default();
-        let past = loop {
-            if let Some(past) = self.await_past(Patience::NEVER_ENDING)? {
-                break past;
+        let mut talk = self.talk.take().unwrap_or_else(|| {
+            let outputs = std::iter::once(&mut self.stdout).chain(&mut self.stderr);
+            let outputs = outputs.map(Option::take);
+            Talk::new(self.stdin.take(), outputs, self.watches.clone())
+        });
+        talk.add(input.into());
+        let past = match self.talk_to_the_end(&mut talk) {
+            Ok(past) => past,
+            Err(error) => {
+                self.talk = Some(talk);
+                return Err(error);
             }
         };
+        let mut outputs = talk.into_outputs().into_iter();
+        let stdout = outputs.next().flatten().unwrap_or_default();
         let read = outputs.zip(&past.last_words);
         let stderr = read.map(|(read, words)| read.or_else(|| words.clone()).unwrap_or_default());
         let output = PipelineOutput {
@@ -234,6 +245,16 @@ impl PipelineChild {
         };
         let failure = past.failure.lock().take();
         self.held.verdict.of(output, failure)
+    }
+
+    fn talk_to_the_end(&self, talk: &mut Talk) -> Result<&PastPipeline, Error> {
+        talk.proceed()
+            .map_err(|error| self.held.failed_read(error))?;
+        loop {
+            if let Some(past) = self.await_past(Patience::NEVER_ENDING)? {
+                return Ok(past);
+            }
+        }
     }
 }
 

@@ -233,5 +233,6 @@ fn connect(
         stderr,
         held,
         watches,
+        talk: None,
     })
 }

@@ -13,12 +13,12 @@ use procwright_os::poll::{self, Fd, Flags};
 use procwright_os::time::Deadline;
 
 /// Feeds a pipeline its input and reads its outputs, on one thread.
-pub(super) struct Talk<'w> {
+pub(super) struct Talk {
     stdin: Option<Writer>,
     input: Bytes,
     outputs: Vec<Option<TalkOutput>>,
     /// Tell of an output that is not read here and holds up those that are.
-    watches: &'w [Arc<StallWatch>],
+    watches: Vec<Arc<StallWatch>>,
 }
 
 struct TalkOutput {
@@ -26,29 +26,36 @@ struct TalkOutput {
     has_ended: bool,
 }
 
-impl<'w> Talk<'w> {
+impl Talk {
     pub(super) fn new(
         stdin: Option<Writer>,
-        input: Bytes,
         outputs: impl Iterator<Item = Option<Reader>>,
-        watches: &'w [Arc<StallWatch>],
-    ) -> Talk<'w> {
+        watches: Vec<Arc<StallWatch>>,
+    ) -> Talk {
         let output = |reader: Reader| TalkOutput {
             capture: CapturedOutput::new(reader),
             has_ended: false,
         };
         Talk {
             stdin,
-            input,
+            input: Bytes::new(),
             outputs: outputs.map(|reader| reader.map(output)).collect(),
             watches,
         }
     }
 
+    /// Has this written as well, behind what is left.
+    pub(super) fn add(&mut self, input: Bytes) {
+        self.input = match self.input.is_empty() {
+            true => input,
+            false => [&self.input[..], &input].concat().into(),
+        };
+    }
+
     /// Goes on until all is written and all outputs are at their ends.
     ///
     /// # Errors
-    /// Those of the reads and writes; a stall in one of kind `Other`.
+    /// Those of the reads and writes; a stall in one of kind `Other`. Nothing is lost then.
     pub(super) fn proceed(&mut self) -> io::Result<()> {
         let mut stalls = None;
         loop {
