@@ -430,8 +430,8 @@ alone! {
         };
         let before = Census::now();
         let mut nothing = 0;
-        for at in (0..).step_by(if test_support::stress() { 1 } else { 3 }) {
-            let pipeline = cats(3).elastic(1, Overflow::default());
+        for at in 0.. {
+            let pipeline = cats(2).elastic(0, Overflow::default());
             refusals.refuse(at, libc::EMFILE);
             let spawned = pipeline.spawn();
             let refused = refusals.end();
@@ -441,7 +441,11 @@ alone! {
                     Ok(output) => assert_eq!(output.stdout, b"through\n"),
                     other => panic!("{refused:?}: {other:?}"),
                 },
-                Err(Error::Spawn { .. }) => nothing += 1,
+                Err(Error::Spawn { .. }) => {
+                    nothing += 1;
+                    let left = rustix::process::wait(rustix::process::WaitOptions::NOHANG);
+                    assert_eq!(left.map(drop), Err(rustix::io::Errno::CHILD), "{refused:?}");
+                }
                 Err(other) => panic!("{refused:?}: {other:?}"),
             }
             before.comes_back();

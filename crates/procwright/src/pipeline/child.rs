@@ -171,7 +171,7 @@ impl PipelineChild {
     /// # Errors
     /// [`Error::Forked`] in a fork, which leaves it alone; [`Error::Lost`].
     pub fn stop(&self) -> Result<&PipelineReport, Error> {
-        self.end(false)
+        self.held.end(false)
     }
 
     /// Stops it as [`stop`](PipelineChild::stop) does, without a grace.
@@ -182,23 +182,13 @@ impl PipelineChild {
     /// # Errors
     /// As [`stop`](PipelineChild::stop).
     pub fn kill(&self) -> Result<&PipelineReport, Error> {
-        self.end(true)
+        self.held.end(true)
     }
 
     /// Begins what [`stop`](PipelineChild::stop) does, or with `at_once` what
     /// [`kill`](PipelineChild::kill) does, and returns at once. Nothing is done in a fork.
     pub fn begin_stop(&self, at_once: bool) {
         self.held.shared.demand_end(at_once);
-    }
-
-    fn end(&self, at_once: bool) -> Result<&PipelineReport, Error> {
-        self.begin_stop(at_once);
-        loop {
-            if let Some(past) = self.held.past()? {
-                return Ok(&past.report);
-            }
-            sleep(None, [self.held.shared.over()], Deadline::NEVER);
-        }
     }
 
     /// Writes `input` to stdin, if that is held here, closes it, reads all outputs that were not
@@ -271,6 +261,17 @@ impl Held {
         };
         let past = self.shared.past();
         past.map(|past| past.ok_or_else(lost)).transpose()
+    }
+
+    /// Has all stages stopped, and waits for that.
+    pub(super) fn end(&self, at_once: bool) -> Result<&PipelineReport, Error> {
+        self.shared.demand_end(at_once);
+        loop {
+            if let Some(past) = self.past()? {
+                return Ok(&past.report);
+            }
+            sleep(None, [self.shared.over()], Deadline::NEVER);
+        }
     }
 
     /// The error of a stream that cannot be read or written.

@@ -222,8 +222,10 @@ fn connect(
     let stdin = match writer.transpose() {
         Ok(stdin) => stdin,
         Err(error) => {
-            // An error is not to be expected of our own pipe. Nothing is left running.
-            held.shared.demand_end(true);
+            // Not to be expected of our own pipe. Nothing is left running, and nobody waits for a
+            // reader, as those are gone.
+            drop((stdout, stderr));
+            let _ = held.end(true);
             return Err(error);
         }
     };
