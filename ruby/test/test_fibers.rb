@@ -24,6 +24,7 @@ class TestFibers < Minitest::Test
     "readpartial" => ->(test) { test.child.stdout.readpartial(100) },
     "readpartial of much" => ->(test) { test.child.stdout.readpartial(100_000) },
     "gets" => ->(test) { test.child.stdout.gets },
+    "gets with a time limit" => ->(test) { test.child.stdout.gets(timeout: 100_000) },
     "each_line" => ->(test) { test.child.stdout.each_line(&:upcase) },
     "getc" => ->(test) { test.child.stdout.getc },
     "eof?" => ->(test) { test.child.stdout.eof? },
