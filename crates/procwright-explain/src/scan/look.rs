@@ -72,6 +72,17 @@ pub(crate) fn look_at(world: &mut World, pids: &BTreeSet<i32>) -> io::Result<()>
     Ok(())
 }
 
+/// The numbers of those that have come since `world` was looked at.
+pub(crate) fn newcomers(world: &World) -> io::Result<BTreeSet<i32>> {
+    let known = known(world);
+    let proc = open_proc()?;
+    let there = numbers(&proc)?;
+    Ok(there
+        .into_iter()
+        .filter(|pid| !known.contains(pid))
+        .collect())
+}
+
 /// Adds to the outlines of `world` who traces them.
 pub(crate) fn add_tracers(world: &mut World) -> io::Result<()> {
     let proc = open_proc()?;

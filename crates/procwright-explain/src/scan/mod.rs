@@ -31,8 +31,8 @@ pub(crate) use closer::look_closer;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use creation::Probe;
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(crate) use look::{add_tracers, command_line, look, look_again, look_at, outline};
+pub(crate) use look::{add_tracers, command_line, look, look_again, look_at, newcomers, outline};
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(crate) use other::{
-    Probe, add_tracers, command_line, look, look_again, look_at, look_closer, outline,
+    Probe, add_tracers, command_line, look, look_again, look_at, look_closer, newcomers, outline,
 };
