@@ -136,7 +136,7 @@ impl Follow<'_> {
             }
             Wait::FileLock(fd) => self.by_descriptor(process, *fd, WaitKind::Lock, &edges),
             Wait::Futex { .. } => alone(WaitKind::Lock),
-            Wait::Peer | Wait::FifoPartner(_) => alone(WaitKind::Peer),
+            Wait::Accept(_) | Wait::Connect(_) | Wait::FifoPartner(_) => alone(WaitKind::Peer),
             Wait::HiddenSet { finite: false }
             | Wait::Uninterruptible(_)
             | Wait::Other(_)

@@ -100,12 +100,17 @@ pub(crate) fn cycles(graph: &Graph, set: &BTreeSet<i32>) -> Vec<BTreeSet<i32>> {
     groups
 }
 
-/// A shortest circle of edges through the members of a group.
+/// A shortest circle of edges through the members of a group. One that writes and has the read
+/// end as well, as what a fork has left open, is no circle that tells anybody anything where
+/// there is another.
 pub(crate) fn shortest_cycle(graph: &Graph, group: &BTreeSet<i32>) -> Vec<Edge> {
     let circles = group
         .iter()
         .filter_map(|&pid| circle_through(graph, group, pid));
-    circles.min_by_key(Vec::len).unwrap_or_default()
+    let is_own_write =
+        |circle: &[Edge]| matches!(circle, [one] if matches!(one.why, Why::Writes { .. }));
+    let order = |circle: &Vec<Edge>| (is_own_write(circle), circle.len());
+    circles.min_by_key(order).unwrap_or_default()
 }
 
 fn circle_through(graph: &Graph, group: &BTreeSet<i32>, begin: i32) -> Option<Vec<Edge>> {

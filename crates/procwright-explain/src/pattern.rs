@@ -23,6 +23,8 @@ pub enum Pattern {
     LeakedWriteEnd,
     /// Each holds a lock of a file for which the other waits.
     FileLocks,
+    /// A program waits for a token of make's jobserver, and nobody is left to give one back.
+    Jobserver,
     /// A circle of another kind.
     Circle,
     /// A program has ended, and somebody whom it has left behind holds its output open.
@@ -54,6 +56,7 @@ impl Pattern {
             Pattern::OwnWriteEnd => "own-write-end",
             Pattern::LeakedWriteEnd => "leaked-write-end",
             Pattern::FileLocks => "file-locks",
+            Pattern::Jobserver => "jobserver",
             Pattern::Circle => "circle",
             Pattern::HeldOpen => "held-open",
             Pattern::FifoPartner => "fifo-partner",
@@ -100,6 +103,12 @@ impl Pattern {
             }
             Pattern::FileLocks => {
                 "Take locks of files in the same order everywhere, or with a time limit."
+            }
+            Pattern::Jobserver => {
+                "Look for who has taken a token and has not written it back: a program that was \
+                 killed, or one that takes a token for its first job too, which make has granted \
+                 it already. Until that is put right start it without the jobserver: \
+                 env -u MAKEFLAGS -u CARGO_MAKEFLAGS in front of it, or make -j1."
             }
             Pattern::Circle => "Break the circle at any one of its waits.",
             Pattern::HeldOpen => {

@@ -38,8 +38,10 @@ pub(crate) enum Wait {
     Time,
     /// A signal.
     Signal,
-    /// A connection, or what comes over a network.
-    Peer,
+    /// Somebody who connects to this listening socket.
+    Accept(i32),
+    /// Somebody who answers the connection that this socket begins.
+    Connect(i32),
     /// The system itself, where no signal reaches it; by the kernel's name of the place.
     Uninterruptible(String),
     /// A call of which is not known who ends it, by its number.

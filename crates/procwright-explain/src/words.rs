@@ -11,12 +11,15 @@ pub(crate) fn object(of: Object) -> String {
         Object::Pipe(inode) => format!("pipe {inode}"),
         Object::Fifo { inode, .. } => format!("FIFO {inode}"),
         Object::Socket(inode) => format!("socket {inode}"),
+        Object::Connection { to, .. } => format!("the connection to {to}"),
+        Object::Listener { at, .. } => format!("connections to {at}"),
         Object::Terminal(device) => terminal(device),
         Object::OwnTerminal => String::from("its terminal"),
         Object::TerminalMaster(device) => format!("what is shown on {}", terminal(device)),
         Object::Process(pid) => format!("the end of {pid}"),
         Object::Epoll => String::from("an epoll set"),
-        Object::Eventfd => String::from("an eventfd"),
+        Object::Eventfd(Some(id)) => format!("eventfd {id}"),
+        Object::Eventfd(None) => String::from("an eventfd"),
         Object::Timer => String::from("a timer"),
         Object::Signals => String::from("signals"),
         Object::Ring => String::from("an io_uring"),
@@ -100,7 +103,24 @@ pub(crate) fn wait(process: &Process, wait: &Wait) -> String {
         }
         Wait::Time => String::from("sleeps until its time is up"),
         Wait::Signal => String::from("waits for a signal"),
-        Wait::Peer => String::from("waits for the network, or for a connection"),
+        Wait::Accept(number) => match process.fd(*number).map(|fd| fd.of) {
+            Some(Object::Listener { at, .. }) => {
+                format!("waits for a connection to {at} ({})", fd(*number))
+            }
+            _ => format!("waits for a connection to it ({})", fd(*number)),
+        },
+        Wait::Connect(number) => match process.fd(*number).map(|fd| fd.of) {
+            Some(Object::Connection { to, .. }) => {
+                format!(
+                    "waits for an answer of {to}, to which it connects ({})",
+                    fd(*number)
+                )
+            }
+            _ => format!(
+                "waits for an answer of who it connects to ({})",
+                fd(*number)
+            ),
+        },
         Wait::Uninterruptible(place) => {
             format!("is in an uninterruptible wait of the system ({place})")
         }
@@ -202,7 +222,10 @@ pub(crate) fn doubt(doubt: Doubt, name: &str) -> String {
         Doubt::Uninterruptible => {
             format!("{name} is in a call in which the system itself has to do something.")
         }
-        Doubt::Eventfd => format!("{name} waits for an eventfd, and who feeds it is not known."),
+        Doubt::Eventfd => format!(
+            "{name} waits for an eventfd, which the system may count up as well, for a device or \
+             a file."
+        ),
         Doubt::LockHolder => {
             format!("Who holds the lock that {name} waits for could not be seen.")
         }

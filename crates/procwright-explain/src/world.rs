@@ -1,6 +1,7 @@
 //! What one look has seen: processes, threads, descriptors, locks.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::SocketAddr;
 
 use crate::wait::Wait;
 
@@ -12,7 +13,7 @@ pub(crate) struct World {
     pub(crate) processes: BTreeMap<i32, Process>,
     /// Numbers of threads of the kernel's own, which are left out.
     pub(crate) kernel: BTreeSet<i32>,
-    /// Sockets of this machine between processes, with their peers.
+    /// Sockets between processes of this machine, with their peers; 0 if one has none.
     pub(crate) peers: HashMap<u64, u64>,
     /// Processes that wait for a lock of a file, with those that hold it.
     pub(crate) locks: Vec<LockWait>,
@@ -123,7 +124,18 @@ pub(crate) enum Object {
         device: u64,
         inode: u64,
     },
+    /// A socket of which no more is known, or one between processes.
     Socket(u64),
+    /// A TCP socket, with the address of its other side.
+    Connection {
+        inode: u64,
+        to: SocketAddr,
+    },
+    /// A TCP socket to which others connect, by this address.
+    Listener {
+        inode: u64,
+        at: SocketAddr,
+    },
     /// A terminal, by device number.
     Terminal(u64),
     /// `/dev/tty`: the terminal of whoever asks.
@@ -133,7 +145,8 @@ pub(crate) enum Object {
     /// A process; -1 if it has ended.
     Process(i32),
     Epoll,
-    Eventfd,
+    /// An eventfd, by number where the kernel has one (5.2).
+    Eventfd(Option<u32>),
     Timer,
     Signals,
     /// An io_uring, which may have descriptors that are not listed, and calls under way.
@@ -147,7 +160,24 @@ pub(crate) enum Object {
     Other,
 }
 
+impl Object {
+    /// The number of a socket.
+    pub(crate) fn socket(self) -> Option<u64> {
+        match self {
+            Object::Socket(inode)
+            | Object::Connection { inode, .. }
+            | Object::Listener { inode, .. } => Some(inode),
+            _ => None,
+        }
+    }
+}
+
 impl World {
+    /// The socket on the other side of this one, if it is of this machine.
+    pub(crate) fn peer(&self, inode: u64) -> Option<u64> {
+        self.peers.get(&inode).copied().filter(|peer| *peer != 0)
+    }
+
     /// True if some were not asked what they wait for.
     pub(crate) fn has_outlines(&self) -> bool {
         self.processes.values().any(|process| process.is_outline)

@@ -56,7 +56,7 @@ pub(crate) fn look_closer(
             continue;
         };
         in_flight |= fds.iter().any(|fd| {
-            matches!(fd.of, Object::Socket(_)) && {
+            fd.of.socket().is_some() && {
                 let path = format!("fdinfo/{}", fd.number);
                 let text = files::read(dir.as_fd(), &path, &mut buffer).unwrap_or_default();
                 let waiting = files::field(text, "scm_fds:").and_then(files::number::<u64>);

@@ -74,7 +74,7 @@ fn one(
     } else if link.starts_with(b"anon_inode:") {
         match link.strip_prefix(b"anon_inode:").unwrap_or(link) {
             b"[eventpoll]" => Object::Epoll,
-            b"[eventfd]" => Object::Eventfd,
+            b"[eventfd]" => Object::Eventfd(fdinfo(dir, number, "eventfd-id:")),
             b"[timerfd]" => Object::Timer,
             b"[signalfd]" => Object::Signals,
             b"[io_uring]" => Object::Ring,

@@ -9,9 +9,9 @@ use rustix::fs::CWD;
 
 use super::descriptors::{self, Ends};
 use super::process::{self, Depth};
-use super::{among, files, locks, peers};
+use super::{among, files, locks, peers, tcp};
 use crate::wait::Wait;
-use crate::world::{Object, World};
+use crate::world::World;
 
 /// Rounds in which processes are looked at that have come during the round before.
 const CHASES: usize = 32;
@@ -186,11 +186,12 @@ fn add_surroundings(proc: &OwnedFd, world: &mut World) {
     world.unseen.rings = with_ring.map(|process| process.pid).collect();
     let has_sockets = world.processes.values().any(|process| {
         let mut fds = process.fds.iter().flatten();
-        fds.any(|fd| matches!(fd.of, Object::Socket(_)))
+        fds.any(|fd| fd.of.socket().is_some())
     });
     if has_sockets {
         // Without them a socket's peer is not known, which is a doubt where it matters.
         world.peers = peers::all().unwrap_or_default();
+        tcp::add(world);
     }
     world.locks = locks::waits(proc, world).unwrap_or_default();
 }
@@ -253,6 +254,12 @@ fn hides_processes() -> bool {
         let mut of_proc = mounts.lines().filter(|line| line.contains(" /proc proc "));
         of_proc.any(|line| line.contains("hidepid=") && !line.contains("hidepid=0"))
     })
+}
+
+/// Pages that the pipes of one user may have before new ones are small; 0 without a limit.
+pub(crate) fn pipe_budget() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/sys/fs/pipe-user-pages-soft").ok()?;
+    text.trim().parse().ok()
 }
 
 /// The command line of a process, as a shell would take it, cut behind [`LONGEST_COMMAND`].

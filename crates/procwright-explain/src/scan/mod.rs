@@ -14,6 +14,8 @@ mod descriptors;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod files;
 #[cfg(any(target_os = "linux", target_os = "android"))]
+mod jobserver;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod locks;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod look;
@@ -25,14 +27,21 @@ mod peers;
 mod process;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod sets;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod tcp;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use closer::look_closer;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use creation::Probe;
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(crate) use look::{add_tracers, command_line, look, look_again, look_at, newcomers, outline};
+pub(crate) use jobserver::is_jobserver;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) use look::{
+    add_tracers, command_line, look, look_again, look_at, newcomers, outline, pipe_budget,
+};
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(crate) use other::{
-    Probe, add_tracers, command_line, look, look_again, look_at, look_closer, newcomers, outline,
+    Probe, add_tracers, command_line, is_jobserver, look, look_again, look_at, look_closer,
+    newcomers, outline, pipe_budget,
 };

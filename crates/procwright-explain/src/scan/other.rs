@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use crate::world::{Births, World};
+use crate::world::{Births, Fd, Process, World};
 
 pub(crate) fn look() -> io::Result<World> {
     Err(io::Error::new(
@@ -50,5 +50,13 @@ impl Probe {
 }
 
 pub(crate) fn command_line(_: i32) -> Option<String> {
+    None
+}
+
+pub(crate) fn is_jobserver(_: &Process, _: &Fd) -> bool {
+    false
+}
+
+pub(crate) fn pipe_budget() -> Option<u64> {
     None
 }

@@ -1,5 +1,4 @@
-//! Which sockets between processes of this machine belong together: `sock_diag(7)`, since
-//! `/proc/net/unix` has no peers.
+//! Which Unix sockets belong together: `sock_diag(7)`, since `/proc/net/unix` has no peers.
 
 use std::collections::HashMap;
 use std::io;
@@ -24,7 +23,7 @@ const UNIX: u8 = 1;
 const HEADER: usize = 16;
 const MESSAGE: usize = 16;
 
-/// The peer of each connected socket, by inode.
+/// The peer of each Unix socket, by inode; 0 of one that has none.
 pub(super) fn all() -> io::Result<HashMap<u64, u64>> {
     let socket = socket_with(
         AddressFamily::NETLINK,
@@ -63,7 +62,7 @@ pub(super) fn all() -> io::Result<HashMap<u64, u64>> {
                 Some(ERROR) => return Err(io::Error::other("sock_diag refuses")),
                 _ => {
                     if let Some((own, peer)) = pair(&rest[HEADER..size]) {
-                        peers.insert(own, peer);
+                        peers.insert(own, peer.unwrap_or(0));
                     }
                 }
             }
@@ -73,13 +72,16 @@ pub(super) fn all() -> io::Result<HashMap<u64, u64>> {
 }
 
 /// The socket of a `struct unix_diag_msg`, and its peer from the attributes behind it.
-fn pair(message: &[u8]) -> Option<(u64, u64)> {
-    let own = u32_at(message, 4)?;
-    let mut attributes = message.get(MESSAGE..)?;
+fn pair(message: &[u8]) -> Option<(u64, Option<u64>)> {
+    let own = u64::from(u32_at(message, 4)?);
+    Some((own, peer(message.get(MESSAGE..)?)))
+}
+
+fn peer(mut attributes: &[u8]) -> Option<u64> {
     while attributes.len() >= 8 {
         let size = usize::from(u16_at(attributes, 0)?);
         if u16_at(attributes, 2)? == PEER {
-            return Some((u64::from(own), u64::from(u32_at(attributes, 4)?)));
+            return Some(u64::from(u32_at(attributes, 4)?));
         }
         attributes = attributes.get(size.max(4).next_multiple_of(4)..)?;
     }
