@@ -309,6 +309,93 @@ fn in_a_pid_namespace_it_says_so() {
     );
 }
 
+/// From outside, those within a pid namespace are seen as all others are.
+#[test]
+fn who_is_in_a_pid_namespace_is_seen_from_outside() {
+    if !test_support::root_or_skip("who_is_in_a_pid_namespace_is_seen_from_outside") {
+        return;
+    }
+    let code = "import os, signal, time; signal.signal(signal.SIGINT, signal.SIG_DFL); \
+                time.sleep(0.1); r, w = os.pipe(); os.read(r, 1)";
+    let outer = Background::start(
+        &[
+            "unshare",
+            "--pid",
+            "--fork",
+            "--kill-child",
+            "python3",
+            "-c",
+            code,
+        ],
+        |_| (),
+    );
+    // Until it has come to its read; the watchdog ends this.
+    let told = loop {
+        let told = object(&doctor(&["--json", &outer.pid()]));
+        if told["findings"] != serde_json::json!([]) {
+            break told;
+        }
+    };
+    let finding = &told["findings"][0];
+    assert_eq!(finding["pattern"], "own-write-end", "{told}");
+    assert_eq!(finding["behind"][0], outer.0.id(), "{told}");
+}
+
+/// Where `/proc` hides others, one of them may have the other end: that is no proof.
+#[test]
+fn where_proc_hides_processes_nothing_is_proven() {
+    if !test_support::root_or_skip("where_proc_hides_processes_nothing_is_proven") {
+        return;
+    }
+    let (program, _dir) = self_made_deadlock(|command| {
+        command.uid(NOBODY).gid(NOBODY);
+    });
+    // Where the command lies nobody else may look.
+    let dir = tempfile::tempdir_in("/tmp").unwrap();
+    let command = dir.path().join("procwright");
+    std::fs::copy(env!("CARGO_BIN_EXE_procwright"), &command).unwrap();
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(dir.path(), open).unwrap();
+    let line = format!(
+        "mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid={NOBODY} --regid={NOBODY} \
+         --clear-groups \"$0\" doctor --json {}",
+        program.pid()
+    );
+    let mut unshare = Command::new("unshare");
+    unshare.args(["--mount", "sh", "-c", &line]).arg(&command);
+    let ran = Ran::from(
+        unshare
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap(),
+    );
+    let told = object(&ran);
+    assert_eq!(ran.code(), Some(2), "{told}");
+    assert_eq!(told["findings"][0]["pattern"], "own-write-end", "{told}");
+    assert_eq!(told["findings"][0]["verdict"], "possible", "{told}");
+    assert!(told["unseen"].to_string().contains("hidepid"), "{told}");
+}
+
+#[test]
+fn without_proc_it_says_what_is_missing() {
+    if !test_support::root_or_skip("without_proc_it_says_what_is_missing") {
+        return;
+    }
+    let line = "mount -t tmpfs none /proc && exec \"$0\" doctor 1";
+    let mut unshare = Command::new("unshare");
+    unshare.args([
+        "--mount",
+        "sh",
+        "-c",
+        line,
+        env!("CARGO_BIN_EXE_procwright"),
+    ]);
+    let ran = Ran::from(unshare.stdin(Stdio::null()).output().unwrap());
+    assert_eq!((ran.code(), ran.stdout.as_str()), (Some(125), ""));
+    assert!(ran.stderr.contains("there is no /proc"), "{}", ran.stderr);
+}
+
 /// The end of a pipe comes when its last writer goes, however often it is looked at.
 #[test]
 fn nobody_is_disturbed() {

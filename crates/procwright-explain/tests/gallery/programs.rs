@@ -125,7 +125,7 @@ func main() {
     io.ReadAll(out)
 }
 ''')
-environment = dict(os.environ, GOCACHE=os.path.abspath('cache'), GO111MODULE='off')
+environment = dict(os.environ, GO111MODULE='off')
 subprocess.run(['go', 'build', '-o', 'parent', 'main.go'], env=environment, check=True)
 parent = Popen(['./parent'])
 say(me=ME, parent=parent.pid, child=below(parent.pid, 'seq'))
