@@ -114,11 +114,11 @@ def top_of_stack(asked: str) -> str:
     return f"`{frames[0]}`" if frames else "–"
 
 
-def system_call(asked: str) -> str:
+def system_call(asked: str, other: str) -> str:
     # strace shows the call that it finds when it attaches, and goes on until it is ended.
     text = output("timeout", "-s", "INT", "1", "strace", "-p", asked)
     call = re.search(r"^(\w+\([^,) ]*)", text, re.M)
-    return f"`{call[1]}…`" if call else "–"
+    return f"`{call[1].replace(other, 'PID')}…`" if call else "–"
 
 
 def row(command: str, name: str, program: str) -> str:
@@ -140,7 +140,7 @@ def row(command: str, name: str, program: str) -> str:
                 names(output("lsfd", "-Q", f"PID == {asked}", "-o", "PID,FD,ENDPOINTS"), other),
                 names(output("lsof", "+E", "-p", asked), other),
                 top_of_stack(asked),
-                system_call(asked),
+                system_call(asked, other),
             ]
         finally:
             for pid in {asked, other} - {"0"}:

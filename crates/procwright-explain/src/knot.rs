@@ -207,4 +207,20 @@ mod tests {
         assert_eq!(shortest_cycle(&two, &groups[0]).len(), 2);
         assert_eq!(shortest_cycle(&two, &groups[1]).len(), 1);
     }
+
+    #[test]
+    fn a_write_to_oneself_is_shown_only_where_there_is_no_other_circle() {
+        let mut both = graph(&[(1, 2), (2, 1), (2, 2)], &[], &[]);
+        let own = both.nodes.get_mut(&2).unwrap().edges.last_mut().unwrap();
+        own.why = Why::Writes {
+            fd: 4,
+            of: crate::world::Object::Pipe(7),
+            end: 3,
+            set: false,
+        };
+        let group = BTreeSet::from([1, 2]);
+        assert_eq!(shortest_cycle(&both, &group).len(), 2);
+        both.nodes.remove(&1);
+        assert_eq!(shortest_cycle(&both, &BTreeSet::from([2])).len(), 1);
+    }
 }
