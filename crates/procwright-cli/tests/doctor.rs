@@ -377,6 +377,30 @@ fn where_proc_hides_processes_nothing_is_proven() {
     assert!(told["unseen"].to_string().contains("hidepid"), "{told}");
 }
 
+/// A filter of system calls that refuses the socket by which the kernel tells of others.
+#[test]
+fn where_peers_of_sockets_are_not_told_it_says_so() {
+    let code = "import socket; ours, theirs = socket.socketpair(); ours.recv(1)";
+    let reader = Background::start(&["python3", "-c", code], |_| ());
+    let mut filtered = subcommand("doctor");
+    filtered.args(["--json", &reader.pid()]);
+    // SAFETY: it sets up a filter; glibc keeps its memory in order over a fork.
+    unsafe {
+        filtered.pre_exec(|| {
+            test_support::sys::deny(&[libc::SYS_socket], libc::EPERM);
+            Ok(())
+        });
+    }
+    // Until it has its sockets; the watchdog ends this.
+    let told = loop {
+        let told = object(&Ran::from(filtered.output().unwrap()));
+        if told["unseen"].to_string().contains("netlink") {
+            break told;
+        }
+    };
+    assert_eq!(told["findings"], serde_json::json!([]), "{told}");
+}
+
 #[test]
 fn without_proc_it_says_what_is_missing() {
     if !test_support::root_or_skip("without_proc_it_says_what_is_missing") {

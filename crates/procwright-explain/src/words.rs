@@ -296,6 +296,13 @@ pub(crate) fn unseen(world: &World) -> Vec<String> {
              look after such processes have ended is complete"
         ));
     }
+    if unseen.peers {
+        all.push(String::from(
+            "which Unix sockets belong together is not told here (a netlink socket is refused, as \
+             by a filter of system calls), so that circles over them are not found; outside of \
+             the filter they are",
+        ));
+    }
     if unseen.in_flight {
         all.push(String::from(
             "descriptors lie in a socket, on their way to somebody; once they are taken out, \

@@ -42,12 +42,19 @@ pub(crate) struct Unseen {
     pub(crate) rings: Vec<i32>,
     /// A descriptor lies in a socket, on its way to somebody.
     pub(crate) in_flight: bool,
+    /// Which Unix sockets belong together was not told: whoever waits for one waits for somebody
+    /// unknown.
+    pub(crate) peers: bool,
 }
 
 impl Unseen {
     /// True if somebody could hold an end of a pipe who was not looked at.
     pub(crate) fn anything(&self) -> bool {
-        *self != Unseen::default()
+        let of_pipes = Unseen {
+            peers: false,
+            ..self.clone()
+        };
+        of_pipes != Unseen::default()
     }
 }
 

@@ -189,8 +189,9 @@ fn add_surroundings(proc: &OwnedFd, world: &mut World) {
         fds.any(|fd| fd.of.socket().is_some())
     });
     if has_sockets {
-        // Without them a socket's peer is not known, which is a doubt where it matters.
-        world.peers = peers::all().unwrap_or_default();
+        let peers = peers::all();
+        world.unseen.peers = peers.is_err();
+        world.peers = peers.unwrap_or_default();
         tcp::add(world);
     }
     world.locks = locks::waits(proc, world).unwrap_or_default();
