@@ -1,7 +1,7 @@
 """Writes python/procwright/_overloads.pyi and _aio_overloads.pyi: `ci/overloads.py`, or with
 --check compares.
 
-What `run`, `spawn`, `map` and `pipeline` give, and those of `procwright.aio`, has a type by
+What `run`, `spawn`, `map`, `pipeline` and `spawn_pipeline` give, and those of `procwright.aio`, has a type by
 what is asked for: `str` or `bytes`, and None for what does not come to this process. Types cannot
 compute, so each case is an overload. The tables here are the cases, and the first that fits a
 call is taken: one whose values only the running program knows falls to the last, where anything
@@ -108,10 +108,10 @@ from ._types import (
     StrOrBytesPath,
 )
 
-__all__ = ["map", "pipeline", "run", "spawn"]
+__all__ = ["map", "pipeline", "run", "spawn", "spawn_pipeline"]
 """
 
-#: What both files import besides `Child` and `Map`, of which each has its own.
+#: What both files import besides `Child`, `Map` and `PipelineChild`, of which each has its own.
 IMPORTS = [
     "from ._event import Event",
     "from ._journal import Journal",
@@ -124,6 +124,8 @@ from ._keywords import (
     RunBytes,
     RunText,
     SpawnBytes,
+    SpawnPipelineBytes,
+    SpawnPipelineText,
     SpawnText,
 )""",
     "from ._overflow import Overflow",
@@ -133,9 +135,9 @@ from ._keywords import (
 ]
 
 
-def head(child, map):
-    own = [f"from .{child} import Child", f"from .{map} import Map"]
-    return HEAD.format(modules="\n".join(sorted([*own, *IMPORTS])))
+def head(**own):
+    lines = [f"from .{module} import {name}" for name, module in own.items()]
+    return HEAD.format(modules="\n".join(sorted([*lines, *IMPORTS])))
 
 
 def keywords():
@@ -258,6 +260,32 @@ def pipelines():
     )
 
 
+def spawned_pipelines():
+    stages = "*stages: Args | Mapping[str, Any]"
+    sinks = [
+        ([OUT, ERR], True, True),
+        ([OUT, ERR_ELSEWHERE], True, False),
+        ([OUT_ELSEWHERE, ERR], False, True),
+        ([OUT_ELSEWHERE, ERR_ELSEWHERE], False, False),
+        (["stdout: Sink = -1", "stderr: Sink = -1"], None, None),
+    ]
+    for kind, text in KINDS:
+        options = "SpawnPipelineBytes" if kind == "bytes" else "SpawnPipelineText"
+        for sink, out, err in sinks:
+            for stdin, wanted in STDINS:
+                types = [data(kind, out), data(kind, err), wanted.format(kind=kind)]
+                gives = f"PipelineChild[{', '.join(types)}]"
+                parameters = [stdin, *sink, *text]
+                yield overload("spawn_pipeline", parameters, options, gives, stages)
+    yield last(
+        "spawn_pipeline",
+        ["stdin: Stdin = None", "stdout: Sink = -1", "stderr: Sink = -1", *UNKNOWN],
+        "SpawnPipelineAny",
+        "PipelineChild",
+        stages,
+    )
+
+
 def awaited(overloads):
     """Those of what ends, as event loops have it."""
     return (one.replace("\ndef ", "\nasync def ", 1) for one in overloads)
@@ -266,19 +294,25 @@ def awaited(overloads):
 def main():
     files = {
         "_overloads.pyi": [
-            head("_child", "_map"),
+            head(Child="_child", Map="_map", PipelineChild="_pipeline_child"),
             *runs(),
             *spawns(),
             *maps(),
             *pipelines(),
+            *spawned_pipelines(),
             "",
         ],
         "_aio_overloads.pyi": [
-            head("_aio_child", "_aio_map"),
+            head(
+                Child="_aio_child",
+                Map="_aio_map",
+                PipelineChild="_aio_pipeline_child",
+            ),
             *awaited(runs()),
             *spawns(),
             *maps(),
             *awaited(pipelines()),
+            *spawned_pipelines(),
             "",
         ],
     }

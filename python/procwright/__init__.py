@@ -18,8 +18,10 @@
 #   _fake_check                          what no program would be started for
 #   _fake_calls, _fake_reply             what was asked; what is played
 #   _stand_in                            a program of its own, which is what is spawned
-#   _overloads, _aio_overloads           run, spawn, map and pipeline, as type checkers see them
+#   _overloads, _aio_overloads           run, spawn, map, pipeline as type checkers see them
 #   _aio_run, _aio_pipeline              run and spawn of event loops; joined programs
+#   _aio_pipeline_child                  those that one holds, on an event loop
+#   _aio_pipeline_streams                their streams, for type checkers alone
 #   _aio_child                           a child on an event loop
 #   _aio_child_streams                   its streams, for type checkers alone
 #   _aio_queue, _aio_liveness            queues on event loops; whether a peer lives
@@ -28,17 +30,21 @@
 #   _aio_map, _aio_whole                 many commands; a whole call of the core's on a thread
 #   _aio_errors, _aio_sleep              exceptions of anyio's; sleeps of event loops
 #   _spawn, _queue_objects, _queue_stat  starting a child; objects over queues; a queue from outside
+#   _spawn_pipeline                      starting programs joined by pipes
+#   _pipeline_child                      those that one holds
 #   _pipeline                            programs joined by pipes
 #   _map                                 many commands, so many at a time
 #   _executed, _map_lines                a map whose commands run in an executor; lines of a map
 #   _child, _liveness                    a child that one holds; the Python half of liveness
 #   _run, _wait, _wait_for, _budget      a whole run; waiting for many; for a text; memory of all
+#   _opened                              streams of what was started
 #   _starting                            the way to the core: audit events, and tests
 #   _keeper                              a child that nobody keeps
 #   _options, _outcome, _watched         options for the core; its results; what can be waited for
 #   _keywords                            types of the options of run, spawn, map and pipeline
 #   _refused, _unknown                   refused options, and parameters of others
 #   _run_errors, _queue                  exceptions of runs; Python half of queues
+#   _pipeline_streams                    the streams of a pipeline, for type checkers alone
 #   _child_streams                       the streams of a child, for type checkers alone
 #   _text, _merged, _callback            text streams; both as one; a thread that calls with lines
 #   _setup                               options of what is set up before a program runs
@@ -103,8 +109,9 @@ if TYPE_CHECKING:
     from ._map_errors import JournalError
     from ._merged import Merged, MergedLine
     from ._overflow import Overflow
-    from ._overloads import map, pipeline, run, spawn
+    from ._overloads import map, pipeline, run, spawn, spawn_pipeline
     from ._pipeline import PipelineResult, Stage
+    from ._pipeline_child import PipelineChild
     from ._process import Process
     from ._run_errors import (
         CalledProcessError,
@@ -176,6 +183,7 @@ __all__ = [
     "Overflow",
     "Past",
     "Piece",
+    "PipelineChild",
     "PipelineResult",
     "Process",
     "Progress",
@@ -209,6 +217,7 @@ __all__ = [
     "run",
     "set_budget",
     "spawn",
+    "spawn_pipeline",
     "wait",
     "wait_async",
     "wait_procs",
@@ -229,6 +238,7 @@ _LAZY = {
     "_merged": ("Merged", "MergedLine"),
     "_overflow": ("Overflow",),
     "_pipeline": ("PipelineResult", "Stage", "pipeline"),
+    "_pipeline_child": ("PipelineChild",),
     "_process": ("Process",),
     "_run_errors": (
         "CalledProcessError",
@@ -239,6 +249,7 @@ _LAZY = {
         "SystemFailure",
     ),
     "_spawn": ("spawn",),
+    "_spawn_pipeline": ("spawn_pipeline",),
     "_stream": ("Figures", "Gap", "Reader", "Writer"),
     "_stream_errors": (
         "EndedBeforeMatch",

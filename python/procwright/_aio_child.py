@@ -21,7 +21,7 @@ from ._generic import Both, Err, Generic, In, Out
 from ._process import as_stop
 from ._record import Status, Survivor
 from ._result import Result
-from ._timeout import Deadline
+from ._timeout import Deadline, sooner
 from ._wait_for import EndWait, Look, Sleep, searching
 
 TYPE_CHECKING = False
@@ -139,7 +139,7 @@ class Child(Streams[Out, Err, In, Both]):
         """The parts of its `Status`, None if the time comes first."""
         await checkpoint()
         core = self._core
-        wait = _core.ChildWait(core, False)
+        wait = core.begin_wait(False)
         while (parts := core.wait_step()) is None:
             left = deadline.left()
             if left == 0:
@@ -460,16 +460,9 @@ async def talked(
             if seconds == 0:
                 await checkpoint()
             else:
-                await readable(steps.fileno(), _sooner(seconds, left))
+                await readable(steps.fileno(), sooner(seconds, left))
     finally:
         steps.close()
-
-
-def _sooner(seconds: float | None, left: float | None) -> float | None:
-    """The lesser of both, of which None is more than any."""
-    if seconds is None or left is None:
-        return left if seconds is None else seconds
-    return min(seconds, left)
 
 
 async def _finished(caller: LineCaller, deadline: Deadline) -> bool:
@@ -489,4 +482,4 @@ def _members(
     """What ends a sleep of a wait for the child, and the seconds until then at the latest."""
     is_for_process, fds, seconds = wait.sleep()
     members: list[_core._Member] = [core.process()] if is_for_process else []
-    return [*members, *fds], _sooner(seconds, left)
+    return [*members, *fds], sooner(seconds, left)

@@ -10,6 +10,7 @@ from typing_extensions import Unpack
 from . import _core
 from ._aio_child import Child
 from ._aio_map import Map
+from ._aio_pipeline_child import PipelineChild
 from ._event import Event
 from ._journal import Journal
 from ._keywords import (
@@ -20,6 +21,8 @@ from ._keywords import (
     RunBytes,
     RunText,
     SpawnBytes,
+    SpawnPipelineBytes,
+    SpawnPipelineText,
     SpawnText,
 )
 from ._overflow import Overflow
@@ -42,7 +45,7 @@ from ._types import (
     StrOrBytesPath,
 )
 
-__all__ = ["map", "pipeline", "run", "spawn"]
+__all__ = ["map", "pipeline", "run", "spawn", "spawn_pipeline"]
 
 @overload
 async def run(
@@ -2234,3 +2237,493 @@ async def pipeline(
     input: Slip | Data | None = ...,
     **no_such_parameter: Slip,
 ) -> PipelineResult: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: NoPipe = None,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: None = None,
+    **options: Unpack[SpawnPipelineBytes],
+) -> PipelineChild[bytes, bytes, None]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: Pipe,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: None = None,
+    **options: Unpack[SpawnPipelineBytes],
+) -> PipelineChild[bytes, bytes, bytes]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: NoPipe = None,
+    stdout: Pipe = -1,
+    stderr: Elsewhere,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: None = None,
+    **options: Unpack[SpawnPipelineBytes],
+) -> PipelineChild[bytes, None, None]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: Pipe,
+    stdout: Pipe = -1,
+    stderr: Elsewhere,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: None = None,
+    **options: Unpack[SpawnPipelineBytes],
+) -> PipelineChild[bytes, None, bytes]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: NoPipe = None,
+    stdout: Elsewhere,
+    stderr: Pipe = -1,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: None = None,
+    **options: Unpack[SpawnPipelineBytes],
+) -> PipelineChild[None, bytes, None]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: Pipe,
+    stdout: Elsewhere,
+    stderr: Pipe = -1,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: None = None,
+    **options: Unpack[SpawnPipelineBytes],
+) -> PipelineChild[None, bytes, bytes]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: NoPipe = None,
+    stdout: Elsewhere,
+    stderr: Elsewhere,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: None = None,
+    **options: Unpack[SpawnPipelineBytes],
+) -> PipelineChild[None, None, None]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: Pipe,
+    stdout: Elsewhere,
+    stderr: Elsewhere,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: None = None,
+    **options: Unpack[SpawnPipelineBytes],
+) -> PipelineChild[None, None, bytes]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: NoPipe = None,
+    stdout: Sink = -1,
+    stderr: Sink = -1,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: None = None,
+    **options: Unpack[SpawnPipelineBytes],
+) -> PipelineChild[bytes | None, bytes | None, None]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: Pipe,
+    stdout: Sink = -1,
+    stderr: Sink = -1,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: None = None,
+    **options: Unpack[SpawnPipelineBytes],
+) -> PipelineChild[bytes | None, bytes | None, bytes]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: NoPipe = None,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    text: Literal[True],
+    encoding: str | None = None,
+    errors: str | None = None,
+    **options: Unpack[SpawnPipelineText],
+) -> PipelineChild[str, str, None]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: Pipe,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    text: Literal[True],
+    encoding: str | None = None,
+    errors: str | None = None,
+    **options: Unpack[SpawnPipelineText],
+) -> PipelineChild[str, str, str]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: NoPipe = None,
+    stdout: Pipe = -1,
+    stderr: Elsewhere,
+    text: Literal[True],
+    encoding: str | None = None,
+    errors: str | None = None,
+    **options: Unpack[SpawnPipelineText],
+) -> PipelineChild[str, None, None]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: Pipe,
+    stdout: Pipe = -1,
+    stderr: Elsewhere,
+    text: Literal[True],
+    encoding: str | None = None,
+    errors: str | None = None,
+    **options: Unpack[SpawnPipelineText],
+) -> PipelineChild[str, None, str]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: NoPipe = None,
+    stdout: Elsewhere,
+    stderr: Pipe = -1,
+    text: Literal[True],
+    encoding: str | None = None,
+    errors: str | None = None,
+    **options: Unpack[SpawnPipelineText],
+) -> PipelineChild[None, str, None]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: Pipe,
+    stdout: Elsewhere,
+    stderr: Pipe = -1,
+    text: Literal[True],
+    encoding: str | None = None,
+    errors: str | None = None,
+    **options: Unpack[SpawnPipelineText],
+) -> PipelineChild[None, str, str]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: NoPipe = None,
+    stdout: Elsewhere,
+    stderr: Elsewhere,
+    text: Literal[True],
+    encoding: str | None = None,
+    errors: str | None = None,
+    **options: Unpack[SpawnPipelineText],
+) -> PipelineChild[None, None, None]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: Pipe,
+    stdout: Elsewhere,
+    stderr: Elsewhere,
+    text: Literal[True],
+    encoding: str | None = None,
+    errors: str | None = None,
+    **options: Unpack[SpawnPipelineText],
+) -> PipelineChild[None, None, str]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: NoPipe = None,
+    stdout: Sink = -1,
+    stderr: Sink = -1,
+    text: Literal[True],
+    encoding: str | None = None,
+    errors: str | None = None,
+    **options: Unpack[SpawnPipelineText],
+) -> PipelineChild[str | None, str | None, None]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: Pipe,
+    stdout: Sink = -1,
+    stderr: Sink = -1,
+    text: Literal[True],
+    encoding: str | None = None,
+    errors: str | None = None,
+    **options: Unpack[SpawnPipelineText],
+) -> PipelineChild[str | None, str | None, str]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: NoPipe = None,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    text: Literal[False] = False,
+    encoding: str,
+    errors: str | None = None,
+    **options: Unpack[SpawnPipelineText],
+) -> PipelineChild[str, str, None]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: Pipe,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    text: Literal[False] = False,
+    encoding: str,
+    errors: str | None = None,
+    **options: Unpack[SpawnPipelineText],
+) -> PipelineChild[str, str, str]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: NoPipe = None,
+    stdout: Pipe = -1,
+    stderr: Elsewhere,
+    text: Literal[False] = False,
+    encoding: str,
+    errors: str | None = None,
+    **options: Unpack[SpawnPipelineText],
+) -> PipelineChild[str, None, None]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: Pipe,
+    stdout: Pipe = -1,
+    stderr: Elsewhere,
+    text: Literal[False] = False,
+    encoding: str,
+    errors: str | None = None,
+    **options: Unpack[SpawnPipelineText],
+) -> PipelineChild[str, None, str]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: NoPipe = None,
+    stdout: Elsewhere,
+    stderr: Pipe = -1,
+    text: Literal[False] = False,
+    encoding: str,
+    errors: str | None = None,
+    **options: Unpack[SpawnPipelineText],
+) -> PipelineChild[None, str, None]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: Pipe,
+    stdout: Elsewhere,
+    stderr: Pipe = -1,
+    text: Literal[False] = False,
+    encoding: str,
+    errors: str | None = None,
+    **options: Unpack[SpawnPipelineText],
+) -> PipelineChild[None, str, str]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: NoPipe = None,
+    stdout: Elsewhere,
+    stderr: Elsewhere,
+    text: Literal[False] = False,
+    encoding: str,
+    errors: str | None = None,
+    **options: Unpack[SpawnPipelineText],
+) -> PipelineChild[None, None, None]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: Pipe,
+    stdout: Elsewhere,
+    stderr: Elsewhere,
+    text: Literal[False] = False,
+    encoding: str,
+    errors: str | None = None,
+    **options: Unpack[SpawnPipelineText],
+) -> PipelineChild[None, None, str]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: NoPipe = None,
+    stdout: Sink = -1,
+    stderr: Sink = -1,
+    text: Literal[False] = False,
+    encoding: str,
+    errors: str | None = None,
+    **options: Unpack[SpawnPipelineText],
+) -> PipelineChild[str | None, str | None, None]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: Pipe,
+    stdout: Sink = -1,
+    stderr: Sink = -1,
+    text: Literal[False] = False,
+    encoding: str,
+    errors: str | None = None,
+    **options: Unpack[SpawnPipelineText],
+) -> PipelineChild[str | None, str | None, str]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: NoPipe = None,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: str,
+    **options: Unpack[SpawnPipelineText],
+) -> PipelineChild[str, str, None]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: Pipe,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: str,
+    **options: Unpack[SpawnPipelineText],
+) -> PipelineChild[str, str, str]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: NoPipe = None,
+    stdout: Pipe = -1,
+    stderr: Elsewhere,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: str,
+    **options: Unpack[SpawnPipelineText],
+) -> PipelineChild[str, None, None]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: Pipe,
+    stdout: Pipe = -1,
+    stderr: Elsewhere,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: str,
+    **options: Unpack[SpawnPipelineText],
+) -> PipelineChild[str, None, str]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: NoPipe = None,
+    stdout: Elsewhere,
+    stderr: Pipe = -1,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: str,
+    **options: Unpack[SpawnPipelineText],
+) -> PipelineChild[None, str, None]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: Pipe,
+    stdout: Elsewhere,
+    stderr: Pipe = -1,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: str,
+    **options: Unpack[SpawnPipelineText],
+) -> PipelineChild[None, str, str]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: NoPipe = None,
+    stdout: Elsewhere,
+    stderr: Elsewhere,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: str,
+    **options: Unpack[SpawnPipelineText],
+) -> PipelineChild[None, None, None]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: Pipe,
+    stdout: Elsewhere,
+    stderr: Elsewhere,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: str,
+    **options: Unpack[SpawnPipelineText],
+) -> PipelineChild[None, None, str]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: NoPipe = None,
+    stdout: Sink = -1,
+    stderr: Sink = -1,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: str,
+    **options: Unpack[SpawnPipelineText],
+) -> PipelineChild[str | None, str | None, None]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdin: Pipe,
+    stdout: Sink = -1,
+    stderr: Sink = -1,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: str,
+    **options: Unpack[SpawnPipelineText],
+) -> PipelineChild[str | None, str | None, str]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any] | Slip,
+    stdin: Slip | Stdin = None,
+    stdout: Slip | Sink = -1,
+    stderr: Slip | Sink = -1,
+    text: Slip | bool = ...,
+    encoding: Slip | str | None = ...,
+    errors: Slip | str | None = ...,
+    shell: Slip | bool | StrOrBytesPath = ...,
+    env: Slip | Env | None = ...,
+    extra_env: Slip | ExtraEnv | None = ...,
+    cwd: Slip | StrOrBytesPath | None = ...,
+    user: Slip | str | int | None = ...,
+    group: Slip | str | int | None = ...,
+    extra_groups: Slip | Iterable[str | int] | None = ...,
+    umask: Slip | int | None = ...,
+    rlimits: Slip | Mapping[str, int | tuple[int, int]] | None = ...,
+    nice: Slip | int | None = ...,
+    process_group: Slip | int | None = ...,
+    start_new_session: Slip | bool = ...,
+    die_with_parent: Slip | bool | str | int = ...,
+    blocked_signals: Slip | Iterable[str | int] | None = ...,
+    ignored_signals: Slip | Iterable[str | int] | None = ...,
+    default_signals: Slip | Iterable[str | int] | None = ...,
+    cpu_affinity: Slip | Iterable[int] | None = ...,
+    sched_policy: Slip | str | None = ...,
+    ionice: Slip | str | None = ...,
+    oom_score_adj: Slip | int | None = ...,
+    cgroup: Slip | StrOrBytesPath | None = ...,
+    chroot: Slip | StrOrBytesPath | None = ...,
+    no_new_privs: Slip | bool = ...,
+    new_keyring: Slip | bool = ...,
+    pass_fds: Slip | Iterable[int] = ...,
+    liveness: Slip | bool = ...,
+    stop: Slip | _core.Stop | str | Signals | None = ...,
+    limit: Slip | int | str | _core.Limit | None = ...,
+    timeout: Slip | Seconds | None = ...,
+    idle_timeout: Slip | Seconds | None = ...,
+    success: Slip | Literal["forgiving", "strict", "last"] = ...,
+    ok_codes: Slip | Mapping[int, Iterable[int]] | None = ...,
+    elastic: Slip | bool | Overflow | Mapping[int, bool | Overflow] = ...,
+    overflow: Slip | Overflow | Literal["spill", "drop_oldest", "drop_newest", "fail"] = ...,
+    stall_after: Slip | Seconds | None = ...,
+    on_timeout: Slip | Literal["raise", "return"] = ...,
+    cancel: Slip | _core.Cancel | None = ...,
+    on_event: Slip | Callable[[Event], object] | None = ...,
+    input: Slip | Data | None = ...,
+    **no_such_parameter: Slip,
+) -> PipelineChild: ...

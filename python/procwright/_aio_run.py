@@ -122,7 +122,7 @@ async def _on_loop(call: RunCall, given: Mapping[str, Any]) -> Result[Any, Any, 
     streams = core.streams()
     stdout = Reader(streams, 1) if streams.has_stdout else None
     stderr = Reader(streams, 2) if streams.has_stderr else None
-    talk = _core.Communication(core, None, None, stdout, stderr)
+    talk = _core.Communication(core, None, None, [stdout, stderr])
     try:
         # `run` has let others have their turn already.
         if not await talked(core, talk, _HeldAt(core), is_begun=True):

@@ -365,7 +365,7 @@ class Writer(ByteSendStream):
     gets `BusyResourceError`.
     """
 
-    def __init__(self, stream: _stream.Writer, core: _core.Child) -> None:
+    def __init__(self, stream: _stream.Writer, core: _core.Child | _core.PipelineChild) -> None:
         self._stream = stream
         self._core = core
         self._guard = Guard("writing to")
@@ -393,7 +393,7 @@ class Writer(ByteSendStream):
         sent = self._stream._write_now(item, 0)
         if sent == len(item):
             return
-        wait = _core.ChildWait(self._core, True)
+        wait = self._core.begin_wait(True)
         while sent < len(item):
             # The child's own end is not waited for: its pipe tells of that.
             _, news, seconds = wait.sleep()
@@ -401,7 +401,7 @@ class Writer(ByteSendStream):
             taken = self._stream._write_now(item, sent)
             if taken:
                 sent += taken
-                wait = _core.ChildWait(self._core, True)
+                wait = self._core.begin_wait(True)
 
     async def write(self, data: Data) -> int:
         """Writes all of it, as `send` does. How many bytes."""

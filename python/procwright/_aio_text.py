@@ -35,7 +35,7 @@ class TextReader(Output, ObjectReceiveStream[str]):
 
     _stream: _text.TextReader
 
-    def __init__(self, stream: _text.TextReader, core: _core.Child) -> None:
+    def __init__(self, stream: _text.TextReader, core: _core.Child | _core.PipelineChild) -> None:
         super().__init__(stream)
         self._core = core
         #: The binary stream underneath.
@@ -98,7 +98,7 @@ class TextReader(Output, ObjectReceiveStream[str]):
         buffer = self._stream._bytes
         with self._guard, OF_ANYIO:
             buffer._alive()
-            talk = _core.Communication(self._core, None, None, buffer, None)
+            talk = _core.Communication(self._core, None, None, [buffer, None])
             try:
                 while not talk.go_on_now():
                     fds = talk.sleep()
@@ -155,7 +155,7 @@ class TextWriter(ObjectSendStream[str]):
     not translated.
     """
 
-    def __init__(self, stream: _text.TextWriter, core: _core.Child) -> None:
+    def __init__(self, stream: _text.TextWriter, core: _core.Child | _core.PipelineChild) -> None:
         self._stream = stream
         #: The binary stream underneath.
         self.buffer = Writer(stream.buffer, core)

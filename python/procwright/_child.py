@@ -6,12 +6,13 @@ from . import _core
 from ._arguments import data, number, word
 from ._generic import Both, Err, Generic, In, Out
 from ._invalid import InvalidValue, bad_type, bad_value
+from ._opened import opened_reader, opened_writer
 from ._options import quoted
 from ._outcome import result_of
 from ._process import Process, as_stop
 from ._record import Status, Survivor
 from ._result import Result
-from ._stream import Reader, Writer, binary
+from ._stream import binary
 from ._timeout import Deadline, seconds
 
 TYPE_CHECKING = False
@@ -20,15 +21,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from signal import Signals
     from types import TracebackType
-    from typing import Any, Literal, NoReturn, Self, overload
+    from typing import Any, Literal, NoReturn, Protocol, Self, overload
 
     from ._callback import Failures, LineCaller
     from ._child_streams import Streams
     from ._errors import WaitTimeout
     from ._explained import Diagnosis, Waiting
     from ._keeper import Keeper
-    from ._text import TextReader, TextWriter
     from ._types import Args, Data, MaybeNone, Seconds
+
+    class _Held(Protocol):
+        """What a `with` block holds, as far as its end looks at streams."""
+
+        def _outputs(self) -> list[Any]: ...
+        def _has_rest(self, stream: Any) -> bool: ...
+        def _named(self) -> str: ...
+
 else:
     Streams = Generic
 
@@ -99,13 +107,11 @@ class Child(Streams[Out, Err, In, Both]):
         self._receiver: _core.Receiver | None = None
         self._sender: _core.Sender | None = None
         if streams.has_stdin:
-            writer = Writer(streams)
-            writer._keeper = keeper
-            self.stdin = self._text_writer(writer)
+            self.stdin = opened_writer(streams, keeper, decoding)
         if streams.has_stdout:
-            self.stdout = self._output(Reader(streams, 1))
+            self.stdout = opened_reader(streams, 1, keeper, decoding)
         if streams.has_stderr:
-            self.stderr = self._output(Reader(streams, 2))
+            self.stderr = opened_reader(streams, 2, keeper, decoding)
         if streams.has_merged:
             from ._merged import Merged
 
@@ -113,21 +119,6 @@ class Child(Streams[Out, Err, In, Both]):
             both._decoding = decoding
             both._keeper = keeper
             self.merged = both
-
-    def _text_writer(self, writer: Writer) -> Writer | TextWriter:
-        if self._decoding is None:
-            return writer
-        from ._text import TextWriter
-
-        return TextWriter(writer, *self._decoding)
-
-    def _output(self, reader: Reader) -> Reader | TextReader:
-        reader._keeper = self._keeper
-        if self._decoding is None:
-            return reader
-        from ._text import text_reader
-
-        return text_reader(reader, *self._decoding)
 
     @property
     def status(self) -> Status | None:
@@ -323,23 +314,13 @@ class Child(Streams[Out, Err, In, Both]):
                 stream.close()
 
     def _communicate(self, input: Any) -> _core.Communication:
-        if input is not None and self.stdin is None:
-            raise InvalidValue("input is given, but stdin is no pipe: spawn with stdin=PIPE")
-        if isinstance(input, str):
-            if self._decoding is None:
-                raise bad_type("input", input, "spawn with text=True to pass a str, or pass bytes")
-            stdin: Any = self.stdin
-            input = stdin._encode(input)
-        elif input is not None:
-            input = data("input", input, "pass bytes, or a str to a child with text=True")
-        if input:
-            # Input for a closed stdin would be dropped without a word.
-            binary(self.stdin)._alive()
+        input = encoded_input(input, self.stdin)
         called = self._called()
         stdout, stderr = (
-            None if stream in called else _open(stream) for stream in (self.stdout, self.stderr)
+            None if stream in called else open_stream(stream)
+            for stream in (self.stdout, self.stderr)
         )
-        return _core.Communication(self._core, _open(self.stdin), input, stdout, stderr)
+        return _core.Communication(self._core, open_stream(self.stdin), input, [stdout, stderr])
 
     def _read_out(self, stream: Any, read: tuple[bytes, list[int]] | None) -> Any:
         if read is None:
@@ -572,6 +553,13 @@ class Child(Streams[Out, Err, In, Both]):
         if not self._has_told_stop:
             self._raise_if_stopped()
 
+    def _outputs(self) -> list[Any]:
+        """The streams that somebody reads."""
+        return [self.stdout, self.stderr, self.merged]
+
+    def _named(self) -> str:
+        return f"{quoted(self.args)} (pid {self.pid})"
+
     def _has_rest(self, stream: Any) -> bool:
         """Whether something of a stream is unread, or may come."""
         figures = None if stream.closed else stream.figures
@@ -658,16 +646,17 @@ _LEFT_OFF_S = 1.0
 
 
 class LeftOff:
-    """The streams of a child whose reader may have left off, at the end of a `with` block.
+    """The streams of a child, or of a pipeline, whose reader may have left off, at the end of a
+    `with` block.
 
     That of `tail -f` may say nothing more for hours: nobody knows that nobody reads but this.
     """
 
     __slots__ = ("_child", "look_after_s", "streams")
 
-    def __init__(self, child: Child[Any, Any, Any, Any]) -> None:
+    def __init__(self, child: _Held) -> None:
         self._child = child
-        streams: list[Any] = [child.stdout, child.stderr, child.merged]
+        streams = child._outputs()
         #: Each with how much was read of it. None are left once there is nothing to look for.
         self.streams = [(stream, read) for stream in streams if (read := _bytes_read(stream))]
         #: Seconds before the next look: ever more, the program may have said nothing more yet.
@@ -684,10 +673,9 @@ class LeftOff:
             import logging
 
             logging.getLogger("procwright").warning(
-                "the end of the with block waits for %s (pid %d), and nobody reads the rest "
+                "the end of the with block waits for %s, and nobody reads the rest "
                 "of %s: stop() it, or close the stream, before a break",
-                quoted(self._child.args),
-                self._child.pid,
+                self._child._named(),
                 " and ".join(idle),
             )
 
@@ -700,7 +688,23 @@ def _bytes_read(stream: Any) -> int:
     return read
 
 
-def _open(stream: Any) -> Any:
+def encoded_input(input: Any, stdin: Any) -> Any:
+    """What `communicate` writes to `stdin`, as bytes."""
+    if input is not None and stdin is None:
+        raise InvalidValue("input is given, but stdin is no pipe: spawn with stdin=PIPE")
+    if isinstance(input, str):
+        if not hasattr(stdin, "_encode"):
+            raise bad_type("input", input, "spawn with text=True to pass a str, or pass bytes")
+        input = stdin._encode(input)
+    elif input is not None:
+        input = data("input", input, "pass bytes, or a str to a child with text=True")
+    if input:
+        # Input for a closed stdin would be dropped without a word.
+        binary(stdin)._alive()
+    return input
+
+
+def open_stream(stream: Any) -> Any:
     """The binary stream, none if it is closed. Raises `StreamForked` in a fork."""
     if stream is None:
         return None

@@ -1,4 +1,4 @@
-"""What becomes of a child that nobody keeps."""
+"""What becomes of a child that nobody keeps, and of a pipeline."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from signal import Signals
-    from typing import Any
+    from typing import Any, TypeAlias
 
     from ._types import Args
+
+    #: What was started.
+    _Started: TypeAlias = _core.Child | _core.PipelineChild
 
 #: The keepers that there are, for the end of the interpreter: by their `id`, since a dictionary
 #: is changed and listed by one step each, whatever other threads do.
 _keepers: dict[int, ref[Keeper]] = {}
 #: The children that are being stopped, by their `id`, each with how: the thread that does it ends
 #: with the interpreter, which therefore waits for them.
-_stopping: dict[int, tuple[_core.Child, _core.Stop]] = {}
+_stopping: dict[int, tuple[_Started, _core.Stop]] = {}
 #: Whether the interpreter ends, and has stopped all that there were.
 _ends = False
 
@@ -43,7 +46,7 @@ class Keeper:
     __slots__ = ("__weakref__", "_args", "_line", "_policy", "_started", "is_played")
 
     #: The child, none before its start and once the program is left to itself.
-    _started: list[_core.Child]
+    _started: list[_Started]
 
     def __init__(
         self, args: Args, policy: _core.Stop | str | Signals | None, line: tuple[str, int, str]
@@ -64,7 +67,16 @@ class Keeper:
         # No handler of a signal runs between the start and the list: both are in C. One that
         # raises behind `core = _core.spawn(options)` comes before the assignment.
         self._started.extend(map(_core.spawn, (options,)))
-        return self._started[0]
+        core: Any = self._started[0]
+        started: _core.Child = core
+        return started
+
+    def start_pipeline(self, options: dict[str, Any]) -> _core.PipelineChild:
+        """Starts programs that are joined by pipes; `args` of the keeper are those of each."""
+        self._started.extend(map(_core.spawn_pipeline, (options,)))
+        core: Any = self._started[0]
+        started: _core.PipelineChild = core
+        return started
 
     def look(self, waited: float | None) -> Callable[[], str | None] | None:
         """What tells why the program has not gone on for so many seconds, and looks through all
@@ -80,9 +92,9 @@ class Keeper:
         """Leaves the program to itself from now on."""
         self._started.clear()
 
-    def stop(self) -> _core.Child | None:
+    def stop(self) -> _Started | None:
         """Has the program stopped, if it runs: that child."""
-        started: list[_core.Child] = getattr(self, "_started", [])
+        started: list[_Started] = getattr(self, "_started", [])
         _let_go_of_ended()
         if not started:
             return None
@@ -94,7 +106,7 @@ class Keeper:
         started.clear()
         return core if is_stopped else None
 
-    def tell(self, core: _core.Child) -> None:
+    def tell(self, core: _Started) -> None:
         """Warns of the program, which is being stopped."""
         try:
             import warnings
@@ -103,10 +115,18 @@ class Keeper:
             return
 
         filename, number, module = self._line
+        if isinstance(core, _core.PipelineChild):
+            stages: Any = self._args
+            command = " | ".join(quoted(args) for args in stages)
+            pids = ", ".join(str(pid) for pid in core.pids())
+            what, holder, or_detached = f"pipeline {command} (pids {pids})", "PipelineChild", ""
+        else:
+            what, holder = f"child {quoted(self._args)} (pid {core.process().pid})", "Child"
+            or_detached = "; or spawn with detach=True what is to live on"
         text = (
-            f"nobody keeps the child {quoted(self._args)} (pid {core.process().pid}), which still "
-            "ran: it is stopped. Keep the Child, or one of its streams, for as long as it is to "
-            "run; start it in a `with` block; or spawn with detach=True what is to live on"
+            f"nobody keeps the {what}, which still ran: it is stopped. Keep the {holder}, or one "
+            "of its streams, for as long as it is to run; start it in a `with` block"
+            f"{or_detached}"
         )
         warnings.warn_explicit(text, ResourceWarning, filename, number, module)
 
@@ -137,11 +157,11 @@ class Keeper:
 def _let_go_of_ended() -> None:
     """Forgets the children that were stopped and have ended."""
     for key, (core, _) in list(_stopping.items()):
-        if not core.process().is_alive():
+        if not core.is_alive():
             _stopping.pop(key, None)
 
 
-def _wait_for(core: _core.Child, policy: _core.Stop) -> None:
+def _wait_for(core: _Started, policy: _core.Stop) -> None:
     """Waits until the stop that is under way is over. Handlers of signals run meanwhile."""
     try:
         # The stop's own wait for the other one hears no signal. Behind the grace comes SIGKILL.
@@ -149,16 +169,27 @@ def _wait_for(core: _core.Child, policy: _core.Stop) -> None:
     except Exception as error:
         # Such as Stalled: the stop goes on.
         del error
-    core.stop(None)
+    _outlast(core)
+
+
+def _outlast(core: _Started) -> None:
+    """Returns when the stop that is under way is over."""
+    if isinstance(core, _core.PipelineChild):
+        core.stop(False)
+    else:
+        core.stop(None)
 
 
 #: Seconds in which a program that is sent SIGKILL has ended, if it can.
 _KILLED_WITHIN_S = 2.0
 
 
-def _kill_all(children: list[tuple[_core.Child, _core.Stop]]) -> None:
+def _kill_all(children: list[tuple[_Started, _core.Stop]]) -> None:
     """Ends without any grace what is being stopped."""
     for core, policy in children:
+        if isinstance(core, _core.PipelineChild):
+            core.begin_stop(True)
+            continue
         try:
             scope: Any = policy.scope
             core.process().stop(_core.Stop("KILL", 0, scope))
@@ -166,7 +197,7 @@ def _kill_all(children: list[tuple[_core.Child, _core.Stop]]) -> None:
             # Such as one of a process that has ended.
             del error
     for core, _ in children:
-        core.stop(None)
+        _outlast(core)
 
 
 def line_of_caller() -> tuple[str, int, str]:
@@ -199,7 +230,7 @@ def _stop_all() -> None:
         raise
 
 
-def _ours() -> list[tuple[_core.Child, _core.Stop]]:
+def _ours() -> list[tuple[_Started, _core.Stop]]:
     """The children that are being stopped, but in a fork those of its parent."""
     return [one for one in list(_stopping.values()) if one[0].is_ours()]
 
@@ -208,7 +239,7 @@ class _Telling:
     """Warns of a child when it goes. A filter may make errors of warnings, and Python tells of one
     of a finaliser (`sys.unraisablehook`) and goes on."""
 
-    def __init__(self, keeper: Keeper, core: _core.Child) -> None:
+    def __init__(self, keeper: Keeper, core: _Started) -> None:
         self._of = keeper, core
 
     def __del__(self) -> None:

@@ -1,5 +1,5 @@
-"""The options of `run`, `spawn`, `map` and `pipeline` by which no type of theirs is chosen: for
-type checkers, imported by nothing else.
+"""The options of `run`, `spawn`, `map`, `pipeline` and `spawn_pipeline` by which no type of theirs
+is chosen: for type checkers, imported by nothing else.
 
 A test holds them to the signatures.
 """
@@ -218,6 +218,38 @@ class Pipeline(Program, total=False):
     on_timeout: Literal["raise", "return"]
     cancel: _core.Cancel | None
     on_event: Callable[[Event], object] | None
+
+
+class SpawnPipeline(Program, total=False):
+    """What `spawn_pipeline` takes besides what its child has a type by."""
+
+    limit: int | str | _core.Limit | None
+    timeout: Seconds | None
+    idle_timeout: Seconds | None
+    success: Literal["forgiving", "strict", "last"]
+    ok_codes: Mapping[int, Iterable[int]] | None
+    elastic: bool | Overflow | Mapping[int, bool | Overflow]
+    overflow: Overflow | Literal["spill", "drop_oldest", "drop_newest", "fail"]
+    stall_after: Seconds | None
+    on_timeout: Literal["raise", "return"]
+    cancel: _core.Cancel | None
+    on_event: Callable[[Event], object] | None
+
+
+class SpawnPipelineBytes(SpawnPipeline, total=False):
+    """What `spawn_pipeline` takes where the streams are bytes."""
+
+    input: Data | None
+
+
+class SpawnPipelineText(SpawnPipeline, total=False):
+    """What `spawn_pipeline` takes where they are text."""
+
+    input: Data | str | None
+
+
+class SpawnPipelineAny(SpawnPipelineBytes, total=False):
+    """What `spawn_pipeline` takes where only the running program knows which."""
 
 
 class PipelineBytes(Pipeline, total=False):

@@ -111,6 +111,36 @@ CHILD = {
     "waitnoecho": 'use wait_for("assword: $"): the program shows it when it is ready',
     "write": "use stdin.write(), of a child with stdin=PIPE",
 }
+#: What a `PipelineChild` has been asked for.
+PIPELINE_CHILD = {
+    **CHILD,
+    "all": "spawn_pipeline(..., stderr=STDOUT) sends both outputs into the pipe",
+    "expect": "iterate over stdout, or spawn() the last stage alone",
+    "expect_exact": "iterate over stdout, or spawn() the last stage alone",
+    "expect_list": "iterate over stdout, or spawn() the last stage alone",
+    "explain": "the error of wait(timeout) says which stages have not ended, and why; "
+    "`procwright doctor PID` examines one of pids",
+    "getecho": "no stage has a terminal",
+    "id": "use pids",
+    "interact": "no stage has a terminal: spawn() one program with pty=True",
+    "merged": "spawn_pipeline(..., stderr=STDOUT) sends both outputs into the pipe",
+    "name": "use args, or pids",
+    "pid": "use pids",
+    "process": "use pids: Process(child.pids[0])",
+    "processes": "use pids: [Process(pid) for pid in child.pids]",
+    "resize": "no stage has a terminal",
+    "send_signal": "stop() ends all; Process(child.pids[0]).send_signal(sig) reaches one",
+    "sendcontrol": "no stage has a terminal",
+    "setecho": "no stage has a terminal",
+    "setwinsize": "no stage has a terminal",
+    "signal": "stop() ends all; Process(child.pids[0]).send_signal(sig) reaches one",
+    "stages": "use result().stages, once it is over; args and pids have those of each",
+    "status": "use poll(), or result(), whose stages have a status each",
+    "terminate": "use stop(), which waits; kill() returns at once",
+    "wait_for": "iterate over stdout, or spawn() the last stage alone",
+    "waiting_for": "the error of wait(timeout) says which stages have not ended, and why",
+    "waitnoecho": "no stage has a terminal",
+}
 #: What an `aio.Child` has been asked for.
 AIO_CHILD = {
     **CHILD,

@@ -12,14 +12,14 @@ from ._options import COMMON, argv, event_hook, given_args, translated
 from ._outcome import raise_for
 from ._result import AskOk, Result, as_json, no_truth
 from ._run import run
-from ._stdio import CAPTURE, data_source, source, text_decoding
+from ._stdio import CAPTURE, captures, data_source, source, text_decoding
 from ._stream import Figures
 from ._timeout import seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from typing import Any, Literal, NoReturn
+    from typing import Any, Literal, NoReturn, TypeVar
 
     from typing_extensions import Unpack
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from ._keywords import Program
     from ._overflow import Overflow
     from ._types import Args, Data, Seconds, Sink, Stdin
+
+    _T = TypeVar("_T")
 
 #: What `run` does when it is not told otherwise.
 _DEFAULTS: dict[str, Any] = dict(run.__kwdefaults__ or {})
@@ -117,87 +119,128 @@ def pipeline(
 
     Raises `InvalidValue`, and what `run` raises, with the `PipelineResult` as `result`.
     """
-    _refuse_one_list(stages)
-    decoding = text_decoding(text, encoding, errors)
-    word("on_timeout", on_timeout, ("raise", "return"))
-    flag("check", check, "; which codes of a stage are no failure is said by ok_codes={0: [1]}")
-    word("success", success, ("forgiving", "strict", "last"))
-    if on_event is not None:
-        callback("on_event", on_event)
-    if input is not None and stdin is not None:
-        raise InvalidValue("stdin and input are both given: input is what the first reads")
-    if _starting.answer is not None:
-        raise InvalidValue("pipeline: no Fake and no Cassette plays one yet")
-    _refuse("options", options, ("stderr", "limit", "timeout", "idle_timeout", "args"))
-    of_all = {
-        **_DEFAULTS,
-        **options,
-        "stderr": stderr,
-        "limit": limit,
-        "cancel": cancel,
-        "on_event": on_event,
-    }
-    of_all["stop"] = None
-    shown, raw, all_given = [], [], []
-    for place, stage in enumerate(stages):
-        args, given = _stage(place, stage, of_all)
-        _refuse_line(stages, place, args, given["shell"])
-        if place == len(stages) - 1:
-            given["stdout"] = stdout
-        shown.append(args)
-        one = {
-            "argv": argv("pipeline", args, given["shell"]),
-            **translated(COMMON, given),
-            "tee": [],
-            "taps": [],
-            "stdin": ("null", None),
-        }
-        all_given.append(given)
-        if place == 0:
-            given.update(stdin=stdin, input=input)
-            one["stdin"] = (
-                source(stdin, decoding) if input is None else data_source(input, decoding)
-            )
-        _starting.audit("pipeline", one, given)
-        raw.append(one)
-    for_core = {
-        "stages": raw,
-        "timeout": seconds(timeout, "timeout"),
-        "idle_timeout": seconds(idle_timeout, "idle_timeout"),
-        "stop": COMMON["stop"](options.get("stop")),
-        "cancel": COMMON["cancel"](cancel),
-        "success": success,
-        "ok_codes": _ok_codes(ok_codes, len(stages)),
-        "elastic": _elastic(elastic, len(stages)),
-        "on_event": event_hook(on_event),
-    }
-    try:
-        answer = _core.pipeline(for_core)
-    except InvalidValue as error:
-        _in_words(error, all_given)
-        raise
+    plan = Plan(pipeline, locals())
+    answer = plan.start(_core.pipeline)
     if answer["error"] is not None:
         raise answer["error"]
-    result: PipelineResult[Any] = PipelineResult(shown, answer, decoding, _failure)
+    result = result_of(plan.args, answer, plan.decoding)
     if answer["io_error"] is not None or not result.ok:
         raise_for(result, answer["io_error"], check, on_timeout, timeout, idle_timeout)
     return result
 
 
-def _in_words(error: InvalidValue, all_given: list[dict[str, Any]]) -> None:
-    """Has what the core refuses of a stage be told of in Python's words."""
-    place: int | None = getattr(error, "_stage", None)
-    if place is None:
-        return
-    from ._refused import words
+class Plan:
+    """What a call of `pipeline` or `spawn_pipeline` has been given, for the core: refused is what
+    can be known to be wrong before anything is started."""
 
-    text = words(error, all_given[place])
-    # There is one stdin and one stdout.
-    of_whole = error._option in ("stdin", "stdout")
-    error.args = (text if of_whole else f"stage {place + 1}: {text}",)
+    __slots__ = ("_given_to", "_options", "args", "decoding")
+
+    def __init__(self, function: Callable[..., Any], given: Mapping[str, Any]) -> None:
+        """`given` has the parameters of `function`, under their names."""
+        stages, options = given["stages"], given["options"]
+        cancel, on_event = given["cancel"], given["on_event"]
+        _refuse_one_list(function, stages)
+        #: Encoding and error handler, None for bytes.
+        self.decoding = text_decoding(given["text"], given["encoding"], given["errors"])
+        word("on_timeout", given["on_timeout"], ("raise", "return"))
+        if "check" in given:
+            hint = "; which codes of a stage are no failure is said by ok_codes={0: [1]}"
+            flag("check", given["check"], hint)
+        word("success", given["success"], ("forgiving", "strict", "last"))
+        if on_event is not None:
+            callback("on_event", on_event)
+        if given["input"] is not None and given["stdin"] is not None:
+            raise InvalidValue("stdin and input are both given: input is what the first reads")
+        if _starting.answer is not None:
+            raise InvalidValue(f"{function.__name__}: no Fake and no Cassette plays one yet")
+        besides = ("stderr", "limit", "timeout", "idle_timeout", "args")
+        _refuse(function, "options", options, besides)
+        of_all = {
+            **_DEFAULTS,
+            **options,
+            "stderr": given["stderr"],
+            "limit": given["limit"],
+            "cancel": cancel,
+            "on_event": on_event,
+        }
+        of_all["stop"] = None
+        #: The arguments of each stage.
+        self.args: list[Any] = []
+        #: The options of each.
+        self._given_to: list[dict[str, Any]] = []
+        raw = []
+        for place, stage in enumerate(stages):
+            args, own = _stage(function, place, stage, of_all)
+            _refuse_line(function, stages, place, args, own["shell"])
+            if place == len(stages) - 1:
+                own["stdout"] = given["stdout"]
+            self.args.append(args)
+            one = {
+                "argv": argv(function.__name__, args, own["shell"]),
+                **translated(COMMON, own),
+                "tee": [],
+                "taps": [],
+                "stdin": ("null", None),
+            }
+            self._given_to.append(own)
+            if place == 0:
+                own.update(stdin=given["stdin"], input=given["input"])
+                one["stdin"] = self._source(given)
+            if "overflow" in given:
+                # What the core refuses of a child is told of with it.
+                own["overflow"] = given["overflow"]
+            _starting.audit("pipeline", one, own)
+            raw.append(one)
+        self._options: dict[str, Any] = {
+            "stages": raw,
+            "timeout": seconds(given["timeout"], "timeout"),
+            "idle_timeout": seconds(given["idle_timeout"], "idle_timeout"),
+            "stop": COMMON["stop"](options.get("stop")),
+            "cancel": COMMON["cancel"](cancel),
+            "success": given["success"],
+            "ok_codes": _ok_codes(given["ok_codes"], len(stages)),
+            "elastic": _elastic(given["elastic"], len(stages)),
+            "on_event": event_hook(on_event),
+        }
+
+    def _source(self, given: Mapping[str, Any]) -> tuple[str, object]:
+        """What the first stage reads."""
+        input, stdin = given["input"], given["stdin"]
+        if input is not None:
+            return data_source(input, self.decoding)
+        if "overflow" in given and captures(stdin):
+            # The caller writes it.
+            return "pipe", None
+        return source(stdin, self.decoding)
+
+    def start(self, native: Callable[[dict[str, Any]], _T], **besides: object) -> _T:
+        """Calls the core, with options besides those of all pipelines. What it refuses of a stage
+        is told of in Python's words."""
+        try:
+            return native({**self._options, **besides})
+        except InvalidValue as error:
+            place: int | None = getattr(error, "_stage", None)
+            if place is None:
+                raise
+            from ._refused import words
+
+            text = words(error, self._given_to[place])
+            # There is one stdin and one stdout.
+            of_whole = error._option in ("stdin", "stdout")
+            error.args = (text if of_whole else f"stage {place + 1}: {text}",)
+            raise
 
 
-def _stage(place: int, stage: Any, of_all: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def result_of(
+    args: list[Any], raw: RawPipeline, decoding: tuple[str, str] | None
+) -> PipelineResult[Any]:
+    """The result of a pipeline whose stages were given `args`."""
+    return PipelineResult(args, raw, decoding, _failure)
+
+
+def _stage(
+    function: Callable[..., Any], place: int, stage: Any, of_all: dict[str, Any]
+) -> tuple[Any, dict[str, Any]]:
     """The arguments of a stage, and its options."""
     if not hasattr(stage, "keys"):
         if callable(stage):
@@ -212,12 +255,17 @@ def _stage(place: int, stage: Any, of_all: dict[str, Any]) -> tuple[Any, dict[st
     if "args" not in own:
         raise bad_value(name, stage, "it has no args, the program and its arguments")
     args = given_args(own.pop("args"), f"{name}['args']")
-    _refuse(name, own)
+    _refuse(function, name, own)
     return args, {**of_all, **own}
 
 
-def _refuse(name: str, options: Mapping[str, Any], besides: tuple[str, ...] = ()) -> None:
-    of_whole = pipeline.__kwdefaults__ or {}
+def _refuse(
+    function: Callable[..., Any],
+    name: str,
+    options: Mapping[str, Any],
+    besides: tuple[str, ...] = (),
+) -> None:
+    of_whole: dict[str, Any] = function.__kwdefaults__ or {}
     of_each = [option for option in _DEFAULTS if option not in _NOT_OF_A_STAGE]
     for option, value in options.items():
         if option in of_each and option not in besides:
@@ -227,24 +275,26 @@ def _refuse(name: str, options: Mapping[str, Any], besides: tuple[str, ...] = ()
             whole = f"{{{name[7:-1]}: {shown(value)}}}" if option == "ok_codes" else shown(value)
             raise InvalidValue(
                 f"{option} in {name} is not for a stage: it is one of the whole, "
-                f"pipeline(..., {option}={whole})"
+                f"{function.__name__}(..., {option}={whole})"
             )
         from ._unknown import refusal
 
         known = dict.fromkeys([*of_whole, *of_each])
-        raise refusal("pipeline", {option: value}, known, ())
+        raise refusal(function.__name__, {option: value}, known, ())
 
 
-def _refuse_one_list(stages: tuple[Any, ...]) -> None:
+def _refuse_one_list(function: Callable[..., Any], stages: tuple[Any, ...]) -> None:
     """Refuses all stages in one list, where each is an argument."""
     if len(stages) == 1 and isinstance(stages[0], (list, tuple)):
         (given,) = stages
         if given and all(isinstance(one, (list, tuple)) or hasattr(one, "keys") for one in given):
-            hint = "each stage is an argument: pass pipeline(*stages)"
+            hint = f"each stage is an argument: pass {function.__name__}(*stages)"
             raise bad_type("stages[0]", given, hint)
 
 
-def _refuse_line(stages: tuple[Any, ...], place: int, args: Any, shell: Any) -> None:
+def _refuse_line(
+    function: Callable[..., Any], stages: tuple[Any, ...], place: int, args: Any, shell: Any
+) -> None:
     """Refuses a program and its arguments in one string, and says what the call would be."""
     if shell or not isinstance(args, (str, bytes)):
         return
@@ -260,7 +310,8 @@ def _refuse_line(stages: tuple[Any, ...], place: int, args: Any, shell: Any) -> 
             return shown([line])
 
     name = f"stages[{place}]" if args is stages[place] else f"stages[{place}]['args']"
-    hint = f"pass each stage as a list, pipeline({', '.join(words(stage) for stage in stages)})"
+    all_words = ", ".join(words(stage) for stage in stages)
+    hint = f"pass each stage as a list, {function.__name__}({all_words})"
     if name.endswith("]['args']"):
         hint = f"pass a list, {{'args': {words(args)}, ...}}"
     raise bad_type(name, args, f"{hint}; lines for the shell with shell=True")
@@ -440,12 +491,16 @@ class PipelineResult(Generic[Out]):
 
     @property
     def returncode(self) -> int | None:
-        """0 if it is `ok`; else the code of the last stage that is to blame, -N after signal N,
-        None if unknown."""
+        """0 if it is `ok`; else the code of the last stage that is to blame, or where all were
+        stopped, of the last that this has ended; -N after signal N, None if unknown."""
         if self.ok:
             return 0
-        failed = [one.returncode for one in self.stages if one.judgement == "failed"]
-        return failed[-1] if failed else None
+        codes = [
+            [one.returncode for one in self.stages if one.judgement == judgement]
+            for judgement in ("failed", "collateral")
+        ]
+        to_tell = codes[0] or codes[1]
+        return to_tell[-1] if to_tell else None
 
     @property
     def explanation(self) -> str:

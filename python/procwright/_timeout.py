@@ -53,3 +53,10 @@ class Deadline:
     def left(self) -> float | None:
         """The seconds until then, 0 once it is over, None without a limit."""
         return None if self._end is None else max(self._end - time.monotonic(), 0.0)
+
+
+def sooner(seconds: float | None, left: float | None) -> float | None:
+    """The lesser of both, of which None is more than any."""
+    if seconds is None or left is None:
+        return left if seconds is None else seconds
+    return min(seconds, left)

@@ -231,6 +231,26 @@ _OF_PIPELINE = {
     "too_long": _AT_THE_END,
     "tty": _OWN_TERMINAL,
 }
+_FROM_THE_CHILD = "iterate over child.stdout"
+#: Those that `spawn_pipeline` has other words for.
+_OF_A_PIPELINE_CHILD = {
+    **dict.fromkeys(
+        (
+            "callback",
+            "on_line",
+            "on_output",
+            "on_stdout",
+            "on_stdout_line",
+        ),
+        _FROM_THE_CHILD,
+    ),
+    **dict.fromkeys(("on_stderr", "on_stderr_line"), "iterate over each stream of child.stderr"),
+    "channel": "spawn() that program alone, or pass on a descriptor by pass_fds",
+    "check": "call check_returncode() of the child's result()",
+    "detach": "it is ended with us: spawn() a shell that runs the pipeline, with detach=True",
+    "max_length": "child.stdout.lines(max_length=n) has it",
+    "too_long": "child.stdout.lines(too_long=...) has it",
+}
 _BY_INDEX = "a command has no name: index of its Ended is its place, as in names[ended.index]"
 #: What one command of a map has been given as a label.
 _OF_A_COMMAND = {
@@ -276,6 +296,7 @@ _OF_A_FUNCTION = {
     "map": _OF_MAP,
     "pipeline": _OF_PIPELINE,
     "spawn": _OF_A_CHILD,
+    "spawn_pipeline": {**_OF_PIPELINE, **_OF_A_PIPELINE_CHILD},
 }
 
 

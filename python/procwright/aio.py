@@ -22,6 +22,7 @@ except ImportError as _error:
 from ._aio_child import Child
 from ._aio_liveness import LivenessMonitor
 from ._aio_map import Map
+from ._aio_pipeline_child import PipelineChild
 from ._aio_queue import Receiver, Sender
 from ._aio_stream import Reader, Writer
 from ._aio_text import Merged, TextReader, TextWriter
@@ -29,10 +30,11 @@ from ._aio_wait import Process, as_completed, wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ._aio_overloads import map, pipeline, run, spawn
+    from ._aio_overloads import map, pipeline, run, spawn, spawn_pipeline
 else:
     from ._aio_map import map
     from ._aio_pipeline import pipeline
+    from ._aio_pipeline_child import spawn_pipeline
     from ._aio_run import run, spawn
 
 del _anyio
@@ -70,6 +72,7 @@ __all__ = [
     "LivenessMonitor",
     "Map",
     "Merged",
+    "PipelineChild",
     "Process",
     "Reader",
     "Receiver",
@@ -82,5 +85,6 @@ __all__ = [
     "pipeline",
     "run",
     "spawn",
+    "spawn_pipeline",
     "wait",
 ]

@@ -125,15 +125,6 @@ pub(crate) struct ChildWait {
 
 #[pymethods]
 impl ChildWait {
-    #[new]
-    fn new(child: Py<Child>, writing: bool) -> ChildWait {
-        let wait = child.get().child.begin_wait(writing);
-        ChildWait {
-            child,
-            wait: Mutex::new(wait),
-        }
-    }
-
     /// What to sleep on: whether the end of the process ends the sleep, the descriptors that do,
     /// which stay this object's, and the seconds until then at the latest, none for no limit.
     fn sleep(&self, py: Python<'_>) -> PyResult<(bool, Vec<RawFd>, Option<f64>)> {
@@ -283,6 +274,19 @@ impl Child {
         StdStream::BOTH
             .map(|output| self.child.has_open(output))
             .into()
+    }
+
+    /// Begins a wait for its end, or if it is `writing`, for room in its stdin.
+    fn begin_wait(slf: Bound<'_, Self>, writing: bool) -> ChildWait {
+        ChildWait {
+            wait: Mutex::new(slf.get().child.begin_wait(writing)),
+            child: slf.unbind(),
+        }
+    }
+
+    /// Whether its process has not ended.
+    fn is_alive(&self) -> bool {
+        self.child.process().is_alive()
     }
 
     /// Ends it on a thread of its own, while its outputs are still taken. False if there is

@@ -1,4 +1,4 @@
-//! Writing stdin and reading both outputs at once, on one thread: the core's
+//! Writing stdin and reading all outputs at once, on one thread: the core's
 //! `Communication`, with outputs that are `bytes`.
 
 use std::io;
@@ -21,6 +21,7 @@ use crate::bytes::BytesMemory;
 use crate::child::Child;
 use crate::errors::invalid;
 use crate::patient::patiently;
+use crate::pipeline_child::PipelineChild;
 use crate::stream::{Reader, SharedReader, Writer, failed};
 use crate::values::seconds;
 
@@ -33,12 +34,22 @@ pub(crate) struct Communication {
     talk: Mutex<procwright::Communication<Output>>,
 }
 
+/// What was read of an output, and the places where bytes were dropped.
+type Taken = (Py<PyBytes>, Vec<usize>);
+
 /// An output, and what was read of it.
 struct Output {
     source: Arc<SharedReader>,
     memory: BytesMemory,
     /// The position at which this began.
     begun: u64,
+}
+
+/// Whose streams these are.
+#[derive(FromPyObject)]
+pub(crate) enum Started<'py> {
+    Child(Bound<'py, Child>),
+    Pipeline(Bound<'py, PipelineChild>),
 }
 
 /// Bytes read in one turn, so that the other streams have theirs soon.
@@ -48,28 +59,32 @@ const PIECE: usize = 256 * 1024;
 impl Communication {
     #[new]
     fn new(
-        child: &Bound<'_, Child>,
+        started: Started<'_>,
         stdin: Option<Py<Writer>>,
         input: Option<PyBackedBytes>,
-        stdout: Option<&Bound<'_, Reader>>,
-        stderr: Option<&Bound<'_, Reader>>,
+        outputs: Vec<Option<Bound<'_, Reader>>>,
     ) -> Communication {
-        let outputs = [stdout, stderr].map(|reader| {
-            reader.map(|reader| {
-                let source = Arc::clone(&reader.get().source);
-                Output {
-                    begun: source.position(),
-                    source,
-                    memory: BytesMemory::new(),
-                }
-            })
-        });
+        let output = |reader: Bound<'_, Reader>| {
+            let source = Arc::clone(&reader.get().source);
+            Output {
+                begun: source.position(),
+                source,
+                memory: BytesMemory::new(),
+            }
+        };
+        let outputs = outputs.into_iter().map(|reader| reader.map(output));
         let writer = stdin.as_ref().map(|stdin| stdin.get().writer.clone());
         let input = input.map_or_else(Bytes::new, |input| Bytes::from_owner(Attached::new(input)));
-        let talk = child
-            .get()
-            .child
-            .communicate_with(writer, input.clone(), outputs);
+        let talk = match &started {
+            Started::Child(child) => {
+                let child = &child.get().child;
+                child.communicate_with(writer, input.clone(), outputs)
+            }
+            Started::Pipeline(child) => {
+                let child = &child.get().child;
+                child.communicate_with(writer, input.clone(), outputs)
+            }
+        };
         Communication {
             stdin,
             _input: input,
@@ -85,13 +100,12 @@ impl Communication {
         let mut guard = self.talk()?;
         let talk = &mut *guard;
         let stdin = self.stdin.as_ref().map(|stdin| stdin.get());
-        let sources = talk
-            .captures()
-            .map(|output| output.map(|one| Arc::clone(&one.source)));
+        let sources = talk.captures().flatten();
+        let sources: Vec<_> = sources.map(|one| Arc::clone(&one.source)).collect();
         let done = patiently(py, deadline, |patience| {
             let _writing = stdin.map(|stdin| stdin.inside.enter());
-            let sources = sources.each_ref().map(Option::as_ref);
-            let _reading = sources.map(|source| source.map(|source| source.inside.enter()));
+            let reading = sources.iter().map(|source| source.inside.enter());
+            let _reading: Vec<_> = reading.collect();
             proceed(talk, patience)
         })?;
         match done {
@@ -117,54 +131,60 @@ impl Communication {
     /// if it can go on at once: no descriptor tells of what a line was looked for in.
     fn sleep(&self, py: Python<'_>) -> PyResult<Option<Vec<RawFd>>> {
         let streams = self.open_streams(py)?;
-        let numbers = |streams: [Option<Readiness>; 3]| {
+        let numbers = |streams: Vec<Option<Readiness>>| {
             let open = streams.iter().flatten();
             open.map(AsRawFd::as_raw_fd).collect()
         };
         Ok(streams.map(numbers))
     }
 
-    /// The bytes that were read of both, and where in each bytes were dropped.
-    #[allow(clippy::type_complexity)]
-    fn take(&self, py: Python<'_>) -> PyResult<[Option<(Py<PyBytes>, Vec<usize>)>; 2]> {
+    /// The bytes that were read of each output, and where in it bytes were dropped.
+    fn take(&self, py: Python<'_>) -> PyResult<Vec<Option<Taken>>> {
         let mut talk = self.talk()?;
-        let mut taken = [None, None];
-        for (place, output) in taken.iter_mut().zip(talk.captures_mut()) {
-            let Some(output) = output else { continue };
+        let taken = talk.captures_mut().map(|output| {
+            let Some(output) = output else {
+                return Ok(None);
+            };
             let memory = std::mem::replace(&mut output.memory, BytesMemory::new());
             let gaps = output.source.gaps_since(output.begun);
-            *place = Some((memory.into_bytes(py)?, gaps));
-        }
-        Ok(taken)
+            Ok(Some((memory.into_bytes(py)?, gaps)))
+        });
+        taken.collect()
     }
 
-    /// The bytes that were read so far.
-    fn peek<'py>(&self, py: Python<'py>) -> PyResult<[Option<Bound<'py, PyBytes>>; 2]> {
+    /// The bytes that were read so far of each output.
+    fn peek<'py>(&self, py: Python<'py>) -> PyResult<Vec<Option<Bound<'py, PyBytes>>>> {
         let talk = self.talk()?;
         let outputs = talk.captures();
-        Ok(outputs.map(|output| Some(PyBytes::new(py, output?.memory.as_bytes()))))
+        let read = outputs.map(|output| Some(PyBytes::new(py, output?.memory.as_bytes())));
+        Ok(read.collect())
     }
 }
 
 impl Communication {
     /// The readiness of stdin, if it is written, and of the outputs that are not at their ends.
     /// None if it can go on at once.
-    pub(crate) fn open_streams(&self, py: Python<'_>) -> PyResult<Option<[Option<Readiness>; 3]>> {
+    pub(crate) fn open_streams(&self, py: Python<'_>) -> PyResult<Option<Vec<Option<Readiness>>>> {
         let talk = self.talk()?;
-        let mut streams = [const { None }; 3];
-        if let Some(stdin) = self.stdin.as_ref().filter(|_| talk.is_writing()) {
+        let stdin = self.stdin.as_ref().filter(|_| talk.is_writing());
+        let stdin = stdin.map(|stdin| {
             let stdin = stdin.get();
             let readiness = stdin.writer.readiness();
-            streams[0] = Some(readiness.map_err(|error| failed(py, &error, &stdin.name))?);
-        }
-        for (place, output) in streams[1..].iter_mut().zip(talk.open_captures()) {
-            let Some(output) = output else { continue };
+            readiness.map_err(|error| failed(py, &error, &stdin.name))
+        });
+        let mut streams = vec![stdin.transpose()?];
+        for output in talk.open_captures() {
+            let Some(output) = output else {
+                streams.push(None);
+                continue;
+            };
             let held = output.source.lines.try_held(|held, _| (held.len(), 0));
             if matches!(held, Ok(Some(1..))) {
                 return Ok(None);
             }
             let readiness = output.readiness();
-            *place = Some(readiness.map_err(|error| failed(py, &error, &output.source.name))?);
+            let readiness = readiness.map_err(|error| failed(py, &error, &output.source.name));
+            streams.push(Some(readiness?));
         }
         Ok(Some(streams))
     }

@@ -8,8 +8,9 @@
 //! lib
 //! map                           many commands, so many at a time
 //! talk                          a talk with a child on an event loop
+//! communicate                   all of the input and output of a child or a pipeline at once
+//! pipeline_child                a pipeline that its caller holds
 //! pipeline                      programs joined by pipes
-//! communicate                   all of a child's input and output at once
 //! run, child                    a run; a child
 //! wait                          sets of things to wait for
 //! liveness, queue, stream       the classes of liveness, of queues and of a child's streams
@@ -40,6 +41,7 @@ mod map;
 mod options;
 mod patient;
 mod pipeline;
+mod pipeline_child;
 mod process;
 mod python;
 mod queue;
@@ -78,6 +80,8 @@ mod _core {
     #[pymodule_export]
     use super::pipeline::pipeline;
     #[pymodule_export]
+    use super::pipeline_child::{PipelineChild, PipelineWait, spawn_pipeline};
+    #[pymodule_export]
     use super::process::ProcessHandle;
     #[pymodule_export]
     use super::queue::{Invitation, Receiver, Reservation, Sender, View, queue_names, queue_stat};
@@ -107,6 +111,7 @@ const _: () = {
         align_of::<T>() <= 16
     }
     assert!(fits::<child::Child>() && fits::<communicate::Communication>());
+    assert!(fits::<pipeline_child::PipelineChild>());
     assert!(
         fits::<stream::Merged>()
             && fits::<stream::Frame>()

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use procwright::error::{SpawnError, Step};
-use procwright::pipeline::{Error, PipelineCollected, SuccessRule};
-use procwright::{Command, Memory, Pipeline, Stdin};
+use procwright::pipeline::{Error, PipelineReport, SuccessRule};
+use procwright::process;
+use procwright::time::Timeout;
+use procwright::{Command, Failure, Overflow, Pipeline, Spec, Stdin};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList};
 use rustix::io::Errno;
 
 use crate::attach::{Attached, drop_deferred, expect_calls};
@@ -17,14 +20,14 @@ use crate::options::{CommonOptions, RawOverflow, overflow};
 use crate::report::{self, UNTIL_EXIT};
 use crate::run::failure_of;
 use crate::signals::{WakePipe, WakeupFd};
-use crate::stream::figures;
+use crate::stream::{figures, stalled};
 use crate::taps::StdinPieces;
 use crate::values::{Cancel, Stop, choice, seconds};
 
 /// The options of a pipeline; those of its stages are as of `run`.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct PipelineOptions<'py> {
+pub(crate) struct PipelineOptions<'py> {
     stages: Vec<CommonOptions<'py>>,
     timeout: Option<f64>,
     idle_timeout: Option<f64>,
@@ -33,7 +36,79 @@ struct PipelineOptions<'py> {
     success: String,
     ok_codes: Vec<(usize, Vec<i32>)>,
     elastic: Vec<(usize, RawOverflow)>,
-    on_event: Py<PyAny>,
+    pub(crate) on_event: Py<PyAny>,
+}
+
+/// What a pipeline has for all of its stages.
+pub(crate) struct Whole {
+    timeout: Timeout,
+    idle_timeout: Timeout,
+    stop: Option<process::Stop>,
+    cancel: Option<procwright::Cancel>,
+    rule: SuccessRule,
+    ok_codes: Vec<(usize, Vec<i32>)>,
+    elastic: Vec<(usize, Overflow)>,
+}
+
+impl PipelineOptions<'_> {
+    /// The spec of each stage, and the `__next__` of an iterator that the first one reads.
+    pub(crate) fn specs(&self, py: Python<'_>) -> PyResult<(Vec<Spec>, Option<Py<PyAny>>)> {
+        let mut specs = Vec::with_capacity(self.stages.len());
+        let mut first = None;
+        for stage in &self.stages {
+            let (spec, next) = stage.spec(py)?;
+            specs.push(spec);
+            // The others read what they are joined to.
+            first = first.or(next);
+        }
+        Ok((specs, first))
+    }
+
+    pub(crate) fn whole(&self, py: Python<'_>) -> PyResult<Whole> {
+        let rule = match &*self.success {
+            "forgiving" => SuccessRule::Forgiving,
+            "strict" => SuccessRule::Strict,
+            "last" => SuccessRule::Last,
+            other => {
+                let rules = "\"forgiving\", \"strict\" or \"last\"";
+                return Err(choice(py, "success", other, rules));
+            }
+        };
+        let time = |name, value| seconds(name, value).map_err(|error| invalid(py, &error));
+        let buffers = self.elastic.iter();
+        let buffers = buffers.map(|(stage, policy)| Ok((*stage, overflow(py, policy)?)));
+        Ok(Whole {
+            timeout: time("timeout", self.timeout)?,
+            idle_timeout: time("idle_timeout", self.idle_timeout)?,
+            stop: self.stop.as_ref().map(|stop| stop.get().stop()),
+            cancel: self.cancel.as_ref().map(|cancel| cancel.get().handle()),
+            rule,
+            ok_codes: self.ok_codes.clone(),
+            elastic: buffers.collect::<PyResult<_>>()?,
+        })
+    }
+}
+
+impl Whole {
+    pub(crate) fn of<'a>(self, stages: impl IntoIterator<Item = Command<'a>>) -> Pipeline<'a> {
+        let mut pipeline = Pipeline::new(stages)
+            .timeout(self.timeout)
+            .idle_timeout(self.idle_timeout)
+            .success_rule(self.rule);
+        for (stage, codes) in self.ok_codes {
+            pipeline = pipeline.ok_codes(stage, codes);
+        }
+        for (stage, policy) in self.elastic {
+            pipeline = pipeline.elastic(stage, policy);
+        }
+        if let Some(stop) = self.stop {
+            pipeline = pipeline.stop(stop);
+        }
+        match &self.cancel {
+            Some(cancel) => pipeline.cancel_on(cancel),
+            None => pipeline,
+        }
+    }
 }
 
 /// Runs programs that are joined by pipes.
@@ -46,38 +121,15 @@ pub(crate) fn pipeline<'py>(
     options: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let options: PipelineOptions<'_> = options.extract()?;
-    let rule = match &*options.success {
-        "forgiving" => SuccessRule::Forgiving,
-        "strict" => SuccessRule::Strict,
-        "last" => SuccessRule::Last,
-        other => {
-            let rules = "\"forgiving\", \"strict\" or \"last\"";
-            return Err(choice(py, "success", other, rules));
-        }
-    };
-    let time = |name, value| seconds(name, value).map_err(|error| invalid(py, &error));
-    let timeout = time("timeout", options.timeout)?;
-    let idle_timeout = time("idle_timeout", options.idle_timeout)?;
-    let stop = options.stop.as_ref().map(|stop| stop.get().stop());
-    let cancel = options.cancel.as_ref().map(|cancel| cancel.get().handle());
-    // Kept in this frame as well, which has the lock when it drops it; the core has not. A hook
+    let whole = options.whole(py)?;
+    let (specs, next) = options.specs(py)?;
+    // Kept in this frame as well, which has the lock when it drops them; the core has not. A hook
     // that is left behind is dropped by its thread.
     let on_event = Arc::new(Attached::new(options.on_event));
-    let mut specs = Vec::with_capacity(options.stages.len());
-    let mut next = None;
-    // Kept here for the same reason.
-    let mut input = None;
-    for (place, stage) in options.stages.iter().enumerate() {
-        let (spec, pieces) = stage.spec(py)?;
-        if place == 0 {
-            next = pieces;
-            input = match &spec.stdin {
-                Stdin::Bytes(bytes) => Some(bytes.clone()),
-                _ => None,
-            };
-        }
-        specs.push(spec);
-    }
+    let input = match specs.first().map(|spec| &spec.stdin) {
+        Some(Stdin::Bytes(bytes)) => Some(bytes.clone()),
+        _ => None,
+    };
     if next.is_some() {
         expect_calls(py)?;
     }
@@ -89,10 +141,6 @@ pub(crate) fn pipeline<'py>(
     let mut wakeup = WakeupFd::lend(py, &pipe)?;
     let watched = wakeup.as_mut();
     let hook = Arc::clone(&on_event);
-    let ok_codes = options.ok_codes;
-    let buffers = options.elastic.iter();
-    let buffers = buffers.map(|(stage, policy)| Ok((*stage, overflow(py, policy)?)));
-    let buffers = buffers.collect::<PyResult<Vec<_>>>()?;
     let mut next = next.map(StdinPieces::new);
     let outcome = py.detach(move || {
         let stages = specs.into_iter().map(|spec| {
@@ -105,22 +153,7 @@ pub(crate) fn pipeline<'py>(
                 None => command,
             }
         });
-        let mut pipeline = Pipeline::new(stages)
-            .timeout(timeout)
-            .idle_timeout(idle_timeout)
-            .success_rule(rule);
-        for (stage, codes) in ok_codes {
-            pipeline = pipeline.ok_codes(stage, codes);
-        }
-        for (stage, policy) in buffers {
-            pipeline = pipeline.elastic(stage, policy);
-        }
-        if let Some(stop) = stop {
-            pipeline = pipeline.stop(stop);
-        }
-        if let Some(cancel) = &cancel {
-            pipeline = pipeline.cancel_on(cancel);
-        }
+        let mut pipeline = whole.of(stages);
         if let Some(wakeup) = watched {
             pipeline = pipeline.watch(wakeup);
         }
@@ -132,57 +165,54 @@ pub(crate) fn pipeline<'py>(
     drop((on_event, input));
     drop_deferred(py);
     match outcome {
-        Ok(collected) => result(py, collected),
-        Err(error @ Error::Forked { .. }) => {
-            let number = std::io::Error::from(Errno::CHILD);
-            Err(system(&number, error.to_string()))
+        Ok(collected) => {
+            let read = |one: Option<BytesMemory>| one.map(|data| data.into_bytes(py)).transpose();
+            let stdout = read(collected.stdout)?;
+            let stderr = collected.stderr.into_iter().map(read);
+            let stderr = stderr.collect::<PyResult<Vec<_>>>()?;
+            let words = stderr.iter();
+            let words = words.map(|one| one.as_ref().map_or(&[][..], |one| one.as_bytes(py)));
+            let words = words.collect::<Vec<_>>();
+            let dict = result(py, &collected.report, stdout, &stderr, &words)?;
+            put_failure(&dict, &collected.report, collected.failure)?;
+            Ok(dict)
         }
-        Err(error) => Err(pipeline_not_started(py, &error)),
+        Err(error) => Err(refused(py, &error)),
     }
 }
 
-fn result(
-    py: Python<'_>,
-    collected: PipelineCollected<BytesMemory>,
-) -> PyResult<Bound<'_, PyDict>> {
-    let PipelineCollected {
-        report,
-        stdout,
-        stderr,
-        failure,
-        ..
-    } = collected;
+/// The exception of a pipeline that has no result.
+pub(crate) fn refused(py: Python<'_>, error: &Error) -> PyErr {
+    match error {
+        Error::Forked { .. } => {
+            let number = std::io::Error::from(Errno::CHILD);
+            system(&number, error.to_string())
+        }
+        Error::Stalled(error) => stalled(py, error),
+        Error::Lost { .. } => PyRuntimeError::new_err(error.to_string()),
+        error => pipeline_not_started(py, error),
+    }
+}
+
+/// The result, with what was captured of stdout of the last stage and of stderr of each, and the
+/// last words of each.
+pub(crate) fn result<'py>(
+    py: Python<'py>,
+    report: &PipelineReport,
+    stdout: Option<Py<PyBytes>>,
+    stderr: &[Option<Py<PyBytes>>],
+    words: &[&[u8]],
+) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    let words: Vec<&[u8]> = stderr
-        .iter()
-        .map(|one| one.as_ref().map_or(&[][..], Memory::as_bytes))
-        .collect();
-    dict.set_item("explanation", report.explain_to(&words, UNTIL_EXIT))?;
+    dict.set_item("explanation", report.explain_to(words, UNTIL_EXIT))?;
     let stages = PyList::empty(py);
     let last = report.stages.len() - 1;
-    let command_of = |stage: Option<usize>| match stage {
-        Some(place) => report.stages[place].report.command(),
-        None => report.command(),
-    };
-    let (error, io_error) = match failure {
-        None => (None, None),
-        Some((stage, failure)) => failure_of(py, failure, &command_of(stage))?,
-    };
-    let facts: Vec<String> = report
-        .stages
-        .iter()
-        .zip(&words)
-        .map(|(stage, stderr)| stage.report.explain_to(stderr, UNTIL_EXIT))
-        .collect();
-    let mut stdout = stdout;
-    let parts = report.stages.iter().zip(stderr).zip(facts);
-    for (place, ((stage, stderr), facts)) in parts.enumerate() {
+    for (place, stage) in report.stages.iter().enumerate() {
         let one = report::dict(py, &stage.report)?;
-        let stdout = stdout.take_if(|_| place == last);
-        for (name, data) in [("stdout", stdout), ("stderr", stderr)] {
-            let data = data.map(|data| data.into_bytes(py)).transpose()?;
-            one.set_item(name, data)?;
-        }
+        let of_last = stdout.as_ref().filter(|_| place == last);
+        one.set_item("stdout", of_last)?;
+        one.set_item("stderr", &stderr[place])?;
+        let facts = stage.report.explain_to(words[place], UNTIL_EXIT);
         one.set_item("explanation", facts)?;
         one.set_item("merged", None::<i32>)?;
         one.set_item("error", None::<i32>)?;
@@ -200,7 +230,23 @@ fn result(
     dict.set_item("outcome", report.outcome())?;
     dict.set_item("summary", report.summary())?;
     dict.set_item("duration_s", report.duration.as_secs_f64())?;
-    dict.set_item("error", error)?;
-    dict.set_item("io_error", io_error)?;
     Ok(dict)
+}
+
+/// Puts into a result what it is to raise, if a failure has ended the pipeline.
+pub(crate) fn put_failure(
+    dict: &Bound<'_, PyDict>,
+    report: &PipelineReport,
+    failure: Option<(Option<usize>, Failure)>,
+) -> PyResult<()> {
+    let command_of = |stage: Option<usize>| match stage {
+        Some(place) => report.stages[place].report.command(),
+        None => report.command(),
+    };
+    let (error, io_error) = match failure {
+        None => (None, None),
+        Some((stage, failure)) => failure_of(dict.py(), failure, &command_of(stage))?,
+    };
+    dict.set_item("error", error)?;
+    dict.set_item("io_error", io_error)
 }

@@ -32,14 +32,14 @@ struct TalkSleep {
     /// Whether that is for room in stdin: what is said of a child that cannot go on tells of it.
     is_writing: bool,
     set: WaitSet<TalkMember>,
-    /// The members for stdin, stdout, stderr and the process, where these are in the set.
-    lasting: [Option<Key>; 4],
+    /// The members for the process, stdin and each output, where these are in the set.
+    lasting: Vec<Option<Key>>,
     /// The members for news of the wait, which are others the next time.
     news: Vec<Key>,
 }
 
-/// The place of the process in [`TalkSleep::lasting`], behind the streams.
-const PROCESS: usize = 3;
+/// The place of the process in [`TalkSleep::lasting`], before the streams.
+const PROCESS: usize = 0;
 
 enum TalkMember {
     Stream(Readiness),
@@ -65,7 +65,7 @@ impl Talk {
             wait: child.get().child.begin_wait(false),
             is_writing: false,
             set: WaitSet::new().map_err(refused)?,
-            lasting: [const { None }; 4],
+            lasting: Vec::new(),
             news: Vec::new(),
         };
         Ok(Talk {
@@ -112,8 +112,9 @@ impl Talk {
         let next = next.transpose().map_err(|error| not_waited(py, error))?;
         let mut put = Put { set, lasting, news };
         let put = put.forget_those_that_have_come().and_then(|()| {
+            put.lasting.resize(streams.len() + 1, None);
             for (place, stream) in streams.into_iter().enumerate() {
-                put.keep(place, stream.map(TalkMember::Stream))?;
+                put.keep(place + 1, stream.map(TalkMember::Stream))?;
             }
             let is_for_process = next.as_ref().is_some_and(|next| next.is_for_process);
             let process = is_for_process.then(|| TalkMember::Process(child.process().clone()));
@@ -148,7 +149,7 @@ impl Talk {
 /// The set, and what is in it.
 struct Put<'a> {
     set: &'a mut WaitSet<TalkMember>,
-    lasting: &'a mut [Option<Key>; 4],
+    lasting: &'a mut Vec<Option<Key>>,
     news: &'a mut Vec<Key>,
 }
 

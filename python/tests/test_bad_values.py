@@ -41,6 +41,7 @@ MADE = {
     procwright.MergedLine,
     procwright.Past,
     procwright.Piece,
+    procwright.PipelineChild,
     procwright.PipelineResult,
     procwright.Progress,
     procwright.Reader,
@@ -508,6 +509,9 @@ class World:
         child = procwright.spawn([self._child, "exit", "0"], stdin=PIPE, **options)
         return self.keep(child)
 
+    def spawn_pipeline(self):
+        return self.keep(procwright.spawn_pipeline([self._child, "exit", "0"], stdin=PIPE))
+
     def token(self):
         return procwright.LivenessToken()
 
@@ -521,6 +525,7 @@ class World:
             "Merged": lambda: self.spawn(merged=True).merged,
             "Process": lambda: procwright.Process(os.getpid()),
             "Reader": lambda: self.spawn().stdout,
+            "PipelineChild": lambda: self.spawn_pipeline(),
             "PipelineResult": lambda: procwright.pipeline([self._child, "exit", "0"]),
             "Result": lambda: procwright.run([self._child, "exit", "0"]),
             "Stage": lambda: procwright.pipeline([self._child, "exit", "0"]).stages[0],
@@ -578,7 +583,7 @@ def call_with(world, name, parameter, value):
     arguments = []
     if names and names[0] == "self":
         arguments.append(world.owner(owner, method))
-    if name == "pipeline":
+    if name in ("pipeline", "spawn_pipeline"):
         arguments.append(world.value("args"))
     keywords = {}
     if parameter not in names:

@@ -161,12 +161,13 @@ def test_types_know_the_parameters_of_map():
         assert not written & options.keys()
 
 
-def test_types_know_the_parameters_of_pipeline():
-    signature = dict(inspect.signature(procwright.pipeline).parameters)
+@pytest.mark.parametrize("function", [procwright.pipeline, procwright.spawn_pipeline])
+def test_types_know_the_parameters_of_pipeline(function):
+    signature = dict(inspect.signature(function).parameters)
     signature.pop("options")
     # What takes all that are left by place is none of those by name.
     signature.pop("stages")
-    cases = list(overloads(procwright.pipeline))
+    cases = list(overloads(function))
     assert cases
     for written, options, _ in cases:
         assert not written & options.keys()

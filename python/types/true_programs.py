@@ -273,6 +273,14 @@ def joined() -> None:
     assert_type(procwright.pipeline(LS, stdout=DEVNULL, env={"A": "b"}, stop="KILL").stdout, None)
     buffered = procwright.pipeline(LS, LS, encoding="utf-8", elastic={0: procwright.Overflow()})
     assert_type(buffered, procwright.PipelineResult[str])
+    with procwright.spawn_pipeline(LS, {"args": ["cat"]}, stdin=PIPE, text=True) as held:
+        assert_type(held, procwright.PipelineChild[str, str, str])
+        held.stdin.write("text")
+        assert_type(held.stdout.readline(), str)
+        assert_type(held.communicate("text"), tuple[str, str])
+        assert_type(held.result(), procwright.PipelineResult[str])
+        held.stderr[0].readline()
+    assert_type(procwright.spawn_pipeline(LS, stderr=DEVNULL).communicate(), tuple[bytes, None])
     assert_type([stage.elastic for stage in buffered.stages], list[procwright.Figures | None])
 
 
@@ -281,6 +289,10 @@ async def awaited() -> None:
     assert_type((await aio.run(LS, text=True, stderr=STDOUT)).stderr, None)
     assert_type((await aio.run("ls | wc", shell=True, text=True, timeout=5)).stdout, str)
     assert_type(await aio.pipeline(LS, LS, elastic=True), procwright.PipelineResult[bytes])
+    async with aio.spawn_pipeline(LS, LS, stdin=PIPE, text=True) as held:
+        await held.stdin.send("text")
+        assert_type(await held.stdout.readline(), str)
+        assert_type(await held.result(), procwright.PipelineResult[str])
     async with aio.spawn(LS, stdin=PIPE, text=True) as child:
         assert_type(child, aio.Child[str, str, str, None])
         assert_type(child.stdin, aio.TextWriter)

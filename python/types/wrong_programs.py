@@ -171,6 +171,10 @@ def joined() -> None:
     procwright.pipeline(LS, pty=True)  # wrong
     procwright.pipeline(LS, LS, elastic="spill")  # wrong
     procwright.pipeline(LS, LS, input="text")  # wrong
+    procwright.spawn_pipeline(LS, LS).stdin.write(b"x")  # wrong
+    procwright.spawn_pipeline(LS, LS, overflow="block")  # wrong
+    procwright.spawn_pipeline(LS, LS, check=True)  # wrong
+    procwright.spawn_pipeline(LS, stdin=PIPE).communicate("text")  # wrong
 
 
 async def awaited() -> None:

@@ -191,9 +191,10 @@ class TestBadValues < Minitest::Test
 
     # The parameters by their names, as pairs of kind and name; options by theirs.
     def parameters
-      table = { run: :RUN, run!: :RUN, spawn: :SPAWN, map: :MAP, pipeline: :PIPELINE, pipeline!: :PIPELINE }[method] if owner == Procwright
+      table = { run: :RUN, run!: :RUN, spawn: :SPAWN, map: :MAP, pipeline: :PIPELINE, pipeline!: :PIPELINE,
+                spawn_pipeline: :SPAWN_PIPELINE }[method] if owner == Procwright
       if table
-        first = { MAP: [:req, :commands], PIPELINE: [:stages, :stages] }.fetch(table, [:argv, :argv])
+        first = { MAP: [:req, :commands], PIPELINE: [:stages, :stages], SPAWN_PIPELINE: [:stages, :stages] }.fetch(table, [:argv, :argv])
         return [first, *Procwright.const_get(:Options).const_get(table).keys.map { |name| [:key, name] }]
       end
 
@@ -381,7 +382,7 @@ class TestBadValues < Minitest::Test
   end
 
   def teardown
-    @open&.reverse_each { |one| one.is_a?(Procwright::Child) ? one.wait : one.close }
+    @open&.reverse_each { |one| one.respond_to?(:close) ? one.close : one.wait }
     FileUtils.rm_r(@directory) if @directory
     super
   end
@@ -415,6 +416,7 @@ class TestBadValues < Minitest::Test
     @owners ||= {}
     @owners[call.owner] ||= case call.owner.name.delete_prefix("Procwright::")
                             when "Child" then child
+                            when "PipelineChild" then keep(Procwright.spawn_pipeline([CHILD, "exit", "0"], stdin: :pipe))
                             when "Map" then keep(Procwright.map([]))
                             when "Merged" then child(merged: true).merged
                             when "Process" then Procwright::Process.new($$)
@@ -459,7 +461,7 @@ class TestBadValues < Minitest::Test
     end
     if error.nil?
       # Never got here with a bad value: what was started is ended.
-      keep(made) if made.respond_to?(:close) || made.is_a?(Procwright::Child)
+      keep(made) if made.respond_to?(:close) || made.respond_to?(:pids) || made.is_a?(Procwright::Child)
       return
     end
 

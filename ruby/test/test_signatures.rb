@@ -38,7 +38,8 @@ class TestSignatures < Minitest::Test
 
   def test_keywords_of_run_and_spawn_are_those_of_the_tables
     text = File.read(SIG)
-    { "run" => :RUN, "run!" => :RUN, "spawn" => :SPAWN, "map" => :MAP, "pipeline" => :PIPELINE, "pipeline!" => :PIPELINE }.each do |name, table|
+    { "run" => :RUN, "run!" => :RUN, "spawn" => :SPAWN, "map" => :MAP, "pipeline" => :PIPELINE, "pipeline!" => :PIPELINE,
+      "spawn_pipeline" => :SPAWN_PIPELINE }.each do |name, table|
       # One for each overload.
       signatures = text[/^  def self\.#{Regexp.escape(name)}:.*?(?=^  def )/m].split(") ->")[..-2]
       refute_empty signatures

@@ -66,6 +66,21 @@ impl UntakenStreams {
         }
     }
 
+    /// Those of a stage of a pipeline.
+    pub(crate) fn of_stage(
+        command: String,
+        stdin: Option<stream::Writer>,
+        outputs: [Option<stream::Reader>; 2],
+    ) -> UntakenStreams {
+        UntakenStreams {
+            command,
+            stdin: Mutex::new(stdin),
+            outputs: outputs.map(Mutex::new),
+            merged: Mutex::new(None),
+            taken: Mutex::default(),
+        }
+    }
+
     /// The outputs that were taken.
     pub(crate) fn taken(&self) -> TakenOutputs {
         self.taken.lock().clone()

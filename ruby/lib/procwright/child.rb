@@ -453,8 +453,8 @@ module Procwright
       deadline = Deadline.new(seconds)
       @communication ||= begin
         bytes = input ? @stdin.encodings.encode(Arguments.string("input", input, "pass a String")) : ""
-        streams = [@stdin, @stdout, @stderr].map { |stream| stream&.native_if_open }
-        Native::Communication.new(@native, bytes, *streams)
+        stdin, *outputs = [@stdin, @stdout, @stderr].map { |stream| stream&.native_if_open }
+        Native::Communication.new(@native, bytes, stdin, outputs)
       end
       done = Fibers.on_thread { @communication.go_on(seconds) && @native.wait(deadline.remaining) }
       raise timeout_error(seconds, @communication.peek) unless done

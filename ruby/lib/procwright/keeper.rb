@@ -48,6 +48,24 @@ module Procwright
     end
     private_constant :Kept
 
+    # A pipeline that somebody has; its `argv` are those of all stages.
+    class KeptPipeline < Kept
+      def tell
+        command = @argv.map { |argv| Shellwords.join(argv) }.join(" | ")
+        warn "#{@line}: warning: nobody keeps the pipeline #{command} (pids #{@native.pids.join(', ')}), which still " \
+             "ran: it is stopped. Keep the PipelineChild, or one of its streams, for as long as it is to run; or " \
+             "use the block of spawn_pipeline"
+      rescue StandardError
+        # As that of a child.
+        nil
+      end
+
+      def ended? = !@native.alive?
+      def wait = @native.stop(false)
+      def kill = @native.begin_stop(true)
+    end
+    private_constant :KeptPipeline
+
     # By the number of the {Child}, all that were not forgotten.
     KEPT = {}
     private_constant :KEPT
@@ -64,10 +82,15 @@ module Procwright
     # Has `child` told of and stopped once nobody has it. To be called before its start, so that an
     # exception from another thread leaves none behind.
     # @return [Kept] what is to have the native child in `@native`
-    def watch(child, argv, policy)
+    def watch(child, argv, policy) = watch_as(Kept, child, argv, policy)
+
+    # As {watch}, for a pipeline with the words of each stage.
+    def watch_pipeline(child, argvs) = watch_as(KeptPipeline, child, argvs, nil)
+
+    def watch_as(kind, child, argv, policy)
       @at_exit ||= at_exit { stop_all }
       let_go_of_ended
-      kept = Kept.new(argv, policy, line_of_caller)
+      kept = kind.new(argv, policy, line_of_caller)
       KEPT[child.object_id] = kept
       ObjectSpace.define_finalizer(child, FORGET)
       kept

@@ -54,6 +54,8 @@ module Procwright
 
     PIPELINE = STAGE.merge(PIPELINE_ALONE).freeze
 
+    SPAWN_PIPELINE = PIPELINE.merge(SPAWN.slice(:stdout, :stderr, :overflow, :stall_after)).freeze
+
     module_function
 
     # Splits arguments into argv and options. `argv` may begin with variables to set, as that
@@ -164,6 +166,17 @@ module Procwright
       pty: "a terminal has both ends of a program, and here they are pipes: leave it out"
     }.freeze
 
+    BY_STREAMS = "go through the lines of stdout"
+    # Those that `spawn_pipeline` has other words for.
+    OF_SPAWN_PIPELINE = OF_PIPELINE.merge(
+      check: "call check! of the child's result", exception: "call check! of the child's result",
+      on_line: BY_STREAMS, on_stdout_line: BY_STREAMS, on_stderr_line: "go through the lines of each of stderr",
+      max_length: "stdout.each_line(n) has it", too_long: "stdout.each_line(n) has it",
+      keep_full: 'add a stage, ["tee", path]', tee: 'add a stage, ["tee", path]',
+      channel: "spawn that program alone, or pass on a descriptor by fds",
+      detach: "it is ended with us: spawn a shell that runs the pipeline, with detach: true"
+    ).freeze
+
     # Keywords of `run`, and what does for a child what they do there.
     OF_RUN = {
       on_line: "go through the lines of stdout and stderr, or of merged",
@@ -179,6 +192,7 @@ module Procwright
     def own_hint(name, known)
       return OF_MAP[name] if known.equal?(MAP)
       return OF_PIPELINE[name] if known.equal?(PIPELINE)
+      return OF_SPAWN_PIPELINE[name] if known.equal?(SPAWN_PIPELINE)
 
       "it is one of the whole: pass it to pipeline" if known.equal?(STAGE) && PIPELINE.key?(name)
     end

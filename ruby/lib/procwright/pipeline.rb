@@ -96,6 +96,16 @@ module Procwright
       telling_refusals { Fibers.on_thread { Native.pipeline(setup) } }
     end
 
+    # Starts it, and leaves it to `kept`; `own` are the options that are for that alone.
+    def spawn(kept, own)
+      @setups.first[:stdin] = @stdin || Options.stdin(@options, @encodings)
+      setup = @whole.merge(own, stages: @setups, cancel: Cancel.native_of(@options[:cancel]))
+      telling_refusals { Native.spawn_pipeline(kept, setup) }
+    end
+
+    # The words of each stage.
+    def argvs = @stages.map { |stage| stage.argv.dup.freeze }
+
     # Has what the block refuses be told of as that of a stage.
     def self.of_stage(place)
       yield

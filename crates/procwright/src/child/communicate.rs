@@ -1,4 +1,4 @@
-//! Talking to a child in one go: all of its input, and all of its output.
+//! Talking to a child, or to a pipeline, in one go: all of its input, and all of its output.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -9,13 +9,15 @@ use bytes::{Buf, Bytes};
 
 use super::captured_output::{CapturedOutput, OutputCapture};
 use super::child::Child;
-use crate::std_stream::PerStream;
 use crate::stream::{Closed, Patience, Readiness, StallCheck, StallWatch, Writer};
 use procwright_os::poll::{self, Fd, Flags};
 use procwright_os::time::Deadline;
+use procwright_os::wake::Wake;
 
-/// Feeds a child its input and collects both of its outputs: what
-/// [`Child::communicate`] gives.
+/// Feeds a child its input and collects its outputs, stdout and then stderr: what
+/// [`Child::communicate`] gives. That of a pipeline
+/// ([`communicate_with`](crate::pipeline::PipelineChild::communicate_with)) has stdout of the
+/// last stage and then stderr of each.
 ///
 /// The streams of the child belong to it, and the bytes that were read of them: a
 /// timeout or an interrupt loses nothing, [`proceed`](Communication::proceed) goes on where it
@@ -27,12 +29,12 @@ use procwright_os::time::Deadline;
 pub struct Communication<O = CapturedOutput> {
     stdin: Option<Writer>,
     input: Bytes,
-    outputs: PerStream<CommunicationOutput<O>>,
-    /// Tells of an output that is not read here and holds up those that are.
-    watch: Arc<StallWatch>,
+    outputs: Vec<CommunicationOutput<O>>,
+    /// Tell of an output that is not read here and holds up those that are.
+    watches: Vec<Arc<StallWatch>>,
 }
 
-/// One of the two outputs, and how far it was read.
+/// One of the outputs, and how far it was read.
 #[derive(Debug)]
 struct CommunicationOutput<O> {
     output: Option<O>,
@@ -66,8 +68,8 @@ impl Child {
     /// while let Err(error) = talk.proceed(Duration::from_millis(1)) {
     ///     assert_eq!(error.kind(), std::io::ErrorKind::TimedOut); // and on it goes
     /// }
-    /// let [stdout, stderr] = talk.into_outputs();
-    /// assert_eq!((stdout.len(), stderr.len()), (1 << 20, 0));
+    /// let outputs = talk.into_outputs();
+    /// assert_eq!((outputs[0].len(), outputs[1].len()), (1 << 20, 0));
     /// assert!(child.wait(None)?.unwrap().success());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -83,15 +85,26 @@ impl Child {
         )
     }
 
-    /// Writes `input` to `stdin` and reads `outputs`, all at once. These are the child's,
-    /// taken out before; an output that is none here is read elsewhere, if at all.
+    /// Writes `input` to `stdin` and reads `outputs`, stdout and stderr, all at once. These are
+    /// the child's, taken out before; an output that is none here is read elsewhere, if at all.
     pub fn communicate_with<O: OutputCapture>(
         &self,
         stdin: Option<Writer>,
         input: impl Into<Bytes>,
-        outputs: [Option<O>; 2],
+        outputs: impl IntoIterator<Item = Option<O>>,
     ) -> Communication<O> {
-        let [stdout, stderr] = outputs;
+        let watches = vec![Arc::clone(self.watch())];
+        Communication::new(stdin, input.into(), outputs, watches)
+    }
+}
+
+impl<O: OutputCapture> Communication<O> {
+    pub(crate) fn new(
+        stdin: Option<Writer>,
+        input: Bytes,
+        outputs: impl IntoIterator<Item = Option<O>>,
+        watches: Vec<Arc<StallWatch>>,
+    ) -> Communication<O> {
         let side = |output: Option<O>| CommunicationOutput {
             progress: match output {
                 Some(_) => OutputProgress::Open,
@@ -101,15 +114,21 @@ impl Child {
         };
         Communication {
             stdin,
-            input: input.into(),
-            outputs: PerStream::new(stdout, stderr).map(side),
-            watch: Arc::clone(self.watch()),
+            input,
+            outputs: outputs.into_iter().map(side).collect(),
+            watches,
         }
     }
-}
 
-impl<O: OutputCapture> Communication<O> {
-    /// Goes on until all is written and both outputs are at their end, which is
+    /// Has this written as well, behind what is left. Nothing where stdin is closed.
+    pub(crate) fn add(&mut self, input: Bytes) {
+        self.input = match self.input.is_empty() {
+            true => input,
+            false => [&self.input[..], &input].concat().into(),
+        };
+    }
+
+    /// Goes on until all is written and all outputs are at their end, which is
     /// when all processes have closed them, those that the child has left behind
     /// included. Closes stdin once all is written; that the child does not read
     /// all of it is no error. How the child ends is not waited for: do that afterwards.
@@ -126,21 +145,20 @@ impl<O: OutputCapture> Communication<O> {
     /// The bytes that were read before stay here in any case.
     pub fn proceed<'a>(&mut self, patience: impl Into<Patience<'a>>) -> io::Result<()> {
         let patience = patience.into();
-        let watch = Arc::clone(&self.watch);
-        let mut stall = None;
+        let mut stalls: Option<Vec<StallCheck>> = None;
         loop {
             // First what is there, so that a patience that is over before it
             // began still brings what needs no wait.
             let at_once = Patience::until(Deadline::at(Instant::now()));
             let mut moved = self.write(at_once)?;
-            for output in self.outputs.values_mut() {
+            for output in &mut self.outputs {
                 moved |= output.read(at_once)?;
             }
             if self.is_done() {
                 return Ok(());
             }
             if moved {
-                stall = None;
+                stalls = None;
                 // A flood never sleeps, and must hide neither an interrupt nor the time.
                 patience.check()?;
                 continue;
@@ -149,17 +167,25 @@ impl<O: OutputCapture> Communication<O> {
             if patience.deadline().reached(now) {
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            let begins = || match self.stdin {
-                Some(_) => StallCheck::writing(&watch, now),
-                None => StallCheck::waiting(&watch, now),
-            };
-            let check = stall.get_or_insert_with(begins).check(now);
-            let next = check.map_err(io::Error::other)?;
-            let until = patience.deadline().min(next.at);
-            let ring = next.ring.as_deref().map(AsFd::as_fd);
-            if let Err(error) = self.sleep(until, ring, patience.interrupt()) {
-                if let Some(stall) = stall.filter(|_| error.kind() == io::ErrorKind::Interrupted) {
-                    stall.interrupted(Instant::now());
+            let checks = stalls.get_or_insert_with(|| {
+                let begin = match self.stdin {
+                    Some(_) => StallCheck::writing,
+                    None => StallCheck::waiting,
+                };
+                self.watches.iter().map(|one| begin(one, now)).collect()
+            });
+            let mut until = patience.deadline();
+            let mut rings = Vec::new();
+            for check in checks {
+                let next = check.check(now).map_err(io::Error::other)?;
+                until = until.min(next.at);
+                rings.extend(next.ring);
+            }
+            if let Err(error) = self.sleep(until, &rings, patience.interrupt()) {
+                if error.kind() == io::ErrorKind::Interrupted {
+                    let now = Instant::now();
+                    let checks = stalls.into_iter().flatten();
+                    checks.for_each(|check| check.interrupted(now));
                 }
                 return Err(error);
             }
@@ -168,7 +194,7 @@ impl<O: OutputCapture> Communication<O> {
 
     /// Whether there is nothing more to be done.
     pub fn is_done(&self) -> bool {
-        self.stdin.is_none() && self.outputs.values().all(|output| !output.is_open())
+        self.stdin.is_none() && self.outputs.iter().all(|output| !output.is_open())
     }
 
     /// Whether input is left to be written, or stdin to be closed behind it.
@@ -176,20 +202,17 @@ impl<O: OutputCapture> Communication<O> {
         self.stdin.is_some()
     }
 
-    /// The captures of stdout and stderr that are not at their end.
-    pub fn open_captures(&self) -> [Option<&O>; 2] {
-        let open = |side: &'_ CommunicationOutput<O>| side.is_open();
-        self.outputs
-            .as_ref()
-            .map(|side| side.output.as_ref().filter(|_| open(side)))
-            .into()
+    /// The captures of the outputs, none for one that is at its end.
+    pub fn open_captures(&self) -> impl Iterator<Item = Option<&O>> {
+        let outputs = self.outputs.iter();
+        outputs.map(|side| side.output.as_ref().filter(|_| side.is_open()))
     }
 
     /// An output of which [`proceed`](Communication::proceed) has said that another
     /// thread closed it before its end.
     pub fn closed_output(&self) -> Option<&O> {
         let closed = |side: &&CommunicationOutput<O>| side.progress == OutputProgress::Closed;
-        self.outputs.values().find(closed)?.output.as_ref()
+        self.outputs.iter().find(closed)?.output.as_ref()
     }
 
     /// How many bytes of the input are not written, and will not be if it is done:
@@ -198,25 +221,19 @@ impl<O: OutputCapture> Communication<O> {
         self.input.len()
     }
 
-    /// The captures of stdout and stderr as they are.
-    pub fn captures(&self) -> [Option<&O>; 2] {
-        self.outputs
-            .as_ref()
-            .map(|side| side.output.as_ref())
-            .into()
+    /// The captures of the outputs as they are.
+    pub fn captures(&self) -> impl Iterator<Item = Option<&O>> {
+        self.outputs.iter().map(|side| side.output.as_ref())
     }
 
-    /// The captures of stdout and stderr, to take out what was read.
-    pub fn captures_mut(&mut self) -> [Option<&mut O>; 2] {
-        self.outputs
-            .as_mut()
-            .map(|side| side.output.as_mut())
-            .into()
+    /// The captures of the outputs, to take out what was read.
+    pub fn captures_mut(&mut self) -> impl Iterator<Item = Option<&mut O>> {
+        self.outputs.iter_mut().map(|side| side.output.as_mut())
     }
 
-    /// The captures of stdout and stderr. Closes what is not at its end.
-    pub fn into_captures(self) -> [Option<O>; 2] {
-        self.outputs.map(|side| side.output).into()
+    /// The captures of the outputs. Closes what is not at its end.
+    pub fn into_captures(self) -> impl Iterator<Item = Option<O>> {
+        self.outputs.into_iter().map(|side| side.output)
     }
 
     /// Writes what there is room for; false if there is none.
@@ -251,23 +268,25 @@ impl<O: OutputCapture> Communication<O> {
         Ok(true)
     }
 
-    /// Sleeps until a stream can go on, `ring` is readable or the deadline has come.
+    /// Sleeps until a stream can go on, one of `rings` is readable or the deadline has come.
     ///
     /// # Errors
     /// `Interrupted` once `interrupt` is readable.
     fn sleep(
         &self,
         until: Deadline,
-        ring: Option<BorrowedFd<'_>>,
+        rings: &[Arc<Wake>],
         interrupt: Option<BorrowedFd<'_>>,
     ) -> io::Result<()> {
-        let open = self.outputs.values().filter(|side| side.is_open());
-        let outputs = open.filter_map(|output| output.output.as_ref());
+        let outputs = self.open_captures().flatten();
         let outputs = outputs.map(OutputCapture::readiness);
         let stdin = self.stdin.iter().map(Writer::readiness);
         let streams: Vec<Readiness> = stdin.chain(outputs).collect::<io::Result<_>>()?;
         let fds = streams.iter().map(AsFd::as_fd);
-        let fds = interrupt.into_iter().chain(fds).chain(ring);
+        let fds = interrupt
+            .into_iter()
+            .chain(fds)
+            .chain(rings.iter().map(|ring| ring.as_fd()));
         let mut fds: Vec<_> = fds.map(|fd| Fd::from_borrowed_fd(fd, Flags::IN)).collect();
         match poll::poll(&mut fds, until) {
             // A signal handler has run. A host that wants to know passes an interrupt.
@@ -282,23 +301,26 @@ impl<O: OutputCapture> Communication<O> {
 }
 
 impl Communication {
-    /// The bytes that were read so far, of stdout and stderr.
-    pub fn outputs(&self) -> [&[u8]; 2] {
+    /// The bytes that were read so far of each output.
+    pub fn outputs(&self) -> Vec<&[u8]> {
         self.captures()
             .map(|output| output.map_or(&[][..], CapturedOutput::data))
+            .collect()
     }
 
     /// How many bytes of each were dropped, as the [`Overflow`](crate::Overflow)
     /// says.
-    pub fn dropped(&self) -> [u64; 2] {
+    pub fn dropped(&self) -> Vec<u64> {
         self.captures()
             .map(|output| output.map_or(0, CapturedOutput::dropped))
+            .collect()
     }
 
-    /// The bytes that were read, of stdout and stderr. Closes what is not at its end.
-    pub fn into_outputs(self) -> [Vec<u8>; 2] {
+    /// The bytes that were read of each output. Closes what is not at its end.
+    pub fn into_outputs(self) -> Vec<Vec<u8>> {
         self.into_captures()
             .map(|output| output.map_or_else(Vec::new, CapturedOutput::into_data))
+            .collect()
     }
 }
 

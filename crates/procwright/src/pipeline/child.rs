@@ -1,10 +1,10 @@
 //! [`PipelineChild`]: a pipeline that was started, held by the caller with its streams.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
@@ -12,10 +12,14 @@ use super::builder::Verdict;
 use super::driver::{DriverShared, PastPipeline};
 use super::error::Error;
 use super::report::{PipelineOutput, PipelineReport};
-use super::talk::Talk;
-use crate::stream::{Patience, Reader, StallCheck, StallWatch, Writer};
+use crate::child::{CapturedOutput, Communication, OutputCapture};
+use crate::run::Failure;
+use crate::stream::{Patience, Reader, StallCheck, StallWatch, Stalled, Writer};
+use procwright_explain::WORTH_A_LOOK;
 use procwright_os::poll::{self, Fd, Flags};
-use procwright_os::time::{Deadline, Timeout};
+use procwright_os::time::{Deadline, Seconds, Timeout};
+use procwright_os::wake::Wake;
+use procwright_process::Process;
 
 /// A pipeline that was started, and the ends of its streams.
 ///
@@ -55,7 +59,7 @@ pub struct PipelineChild {
     /// Tell of each stage whose output is not read.
     pub(super) watches: Vec<Arc<StallWatch>>,
     /// What a `communicate` that an error has ended had come to.
-    pub(super) talk: Option<Talk>,
+    pub(super) talk: Option<Communication>,
 }
 
 /// A pipeline without its streams.
@@ -65,6 +69,26 @@ pub(super) struct Held {
     pub(super) pids: Vec<i32>,
     pub(super) verdict: Verdict,
 }
+
+/// A wait for a pipeline by an event loop: it never blocks. See [`PipelineChild::begin_wait`].
+#[derive(Debug)]
+pub struct PipelineWait {
+    stalls: Vec<StallCheck>,
+    rings: Vec<Arc<Wake>>,
+}
+
+/// What a [`PipelineWait`] sleeps on: an event loop looks again when one of the descriptors is
+/// readable, or at the time.
+#[derive(Debug)]
+pub struct PipelineSleep<'a> {
+    /// Descriptors that are readable when there is something to look at.
+    pub readable: Vec<BorrowedFd<'a>>,
+    /// When to look again in any case.
+    pub until: Deadline,
+}
+
+/// How long one that nobody has any more may take to end by itself, if it seems to be about to.
+const ABOUT_TO_END: Duration = Duration::from_millis(200);
 
 impl fmt::Debug for PipelineChild {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -86,10 +110,20 @@ impl PipelineChild {
         &self.held.command
     }
 
+    /// The command of each stage as a shell takes it; of a long one the beginning and the end.
+    pub fn stage_command_lines(&self) -> impl Iterator<Item = String> {
+        self.watches.iter().map(|watch| watch.command())
+    }
+
     /// False in a fork of the process that has started it, which has no part in it.
     #[doc(alias = "pthread_atfork")]
     pub fn is_ours(&self) -> bool {
         self.held.shared.is_ours()
+    }
+
+    /// A descriptor that is readable once it is over, for event loops.
+    pub fn readiness(&self) -> BorrowedFd<'_> {
+        self.held.shared.over()
     }
 
     /// What came of it; none while it goes on, and in a fork. Does not wait.
@@ -129,36 +163,124 @@ impl PipelineChild {
     }
 
     fn await_past(&self, patience: Patience<'_>) -> Result<Option<&PastPipeline>, Error> {
-        let began = Instant::now();
-        let stalls = self.watches.iter();
-        let mut stalls: Vec<StallCheck> = stalls
-            .map(|watch| StallCheck::waiting(watch, began))
-            .collect();
+        let mut wait = self.begin_wait(false);
         loop {
             if let Some(past) = self.held.past()? {
                 return Ok(Some(past));
             }
-            let now = Instant::now();
-            if patience.deadline().reached(now) {
+            if patience.deadline().reached(Instant::now()) {
                 return Ok(None);
             }
-            let mut until = patience.deadline();
-            let mut rings = Vec::new();
-            for stall in &mut stalls {
-                let next = stall.check(now)?;
-                until = until.min(next.at);
-                rings.extend(next.ring);
-            }
-            let rings = rings.iter().map(|ring| ring.as_fd());
-            let fds = std::iter::once(self.held.shared.over()).chain(rings);
-            if sleep(patience.interrupt(), fds, until) {
+            let next = self.wait_sleep(&mut wait)?;
+            let until = patience.deadline().min(next.until);
+            if sleep(patience.interrupt(), next.readable, until) {
                 let now = Instant::now();
-                stalls.into_iter().for_each(|stall| stall.interrupted(now));
+                let stalls = wait.stalls.into_iter();
+                stalls.for_each(|stall| stall.interrupted(now));
                 return Err(Error::Interrupted {
                     command: self.held.command.clone(),
                 });
             }
         }
+    }
+
+    /// Begins a wait that an event loop takes step by step, for the end, or if it is `writing`,
+    /// for room in stdin: it asks for the
+    /// [`report`](PipelineChild::report), sleeps on what
+    /// [`wait_sleep`](PipelineChild::wait_sleep) says, and asks again.
+    ///
+    /// ```
+    /// use procwright::Command;
+    ///
+    /// let child = Command::new("true").pipe(Command::new("true")).spawn()?;
+    /// let mut wait = child.begin_wait(false);
+    /// while child.report().is_none() {
+    ///     let sleep = child.wait_sleep(&mut wait)?;
+    ///     // Here the event loop polls `sleep.readable`, until `sleep.until`.
+    /// #   std::thread::yield_now();
+    /// #   assert!(!sleep.readable.is_empty());
+    /// }
+    /// # Ok::<(), procwright::pipeline::Error>(())
+    /// ```
+    pub fn begin_wait(&self, writing: bool) -> PipelineWait {
+        let began = Instant::now();
+        let begin = match writing {
+            true => StallCheck::writing,
+            false => StallCheck::waiting,
+        };
+        PipelineWait {
+            stalls: self.watches.iter().map(|one| begin(one, began)).collect(),
+            rings: Vec::new(),
+        }
+    }
+
+    /// What to sleep on before the next look at the [`report`](PipelineChild::report).
+    ///
+    /// # Errors
+    /// The stall, as [`wait`](PipelineChild::wait) has it.
+    pub fn wait_sleep<'a>(
+        &'a self,
+        wait: &'a mut PipelineWait,
+    ) -> Result<PipelineSleep<'a>, Stalled> {
+        let now = Instant::now();
+        let mut until = Deadline::NEVER;
+        wait.rings.clear();
+        for stall in &mut wait.stalls {
+            let next = stall.check(now)?;
+            until = until.min(next.at);
+            wait.rings.extend(next.ring);
+        }
+        let rings = wait.rings.iter().map(|ring| ring.as_fd());
+        Ok(PipelineSleep {
+            readable: std::iter::once(self.held.shared.over())
+                .chain(rings)
+                .collect(),
+            until,
+        })
+    }
+
+    /// The text for a wait that has come to its time: which stages have not ended, and after a
+    /// second and more, what each of these waits for.
+    ///
+    /// ```
+    /// use procwright::Command;
+    /// use std::time::Duration;
+    ///
+    /// let child = Command::new("true").pipe(Command::new("sleep").arg("60")).spawn()?;
+    /// let patience = Duration::from_millis(10);
+    /// assert!(child.wait(patience)?.is_none());
+    /// let text = child.explain_timeout(patience);
+    /// assert!(text.starts_with("true | sleep 60 did not end within 0.01 s"), "{text}");
+    /// assert!(text.contains("stage 2 of 2 has not ended: sleep 60 (pid "), "{text}");
+    /// child.kill()?;
+    /// # Ok::<(), procwright::pipeline::Error>(())
+    /// ```
+    ///
+    /// # Blocking
+    /// After a second and more, while all processes of the machine are looked at.
+    pub fn explain_timeout(&self, waited: impl Into<Timeout>) -> String {
+        let waited = waited.into().duration();
+        let mut text = format!("{} did not end", self.held.command);
+        if let Some(waited) = waited {
+            let _ = write!(text, " within {}", Seconds(waited));
+        }
+        let pids = self.pids();
+        for place in self.live_stages() {
+            let (pid, of) = (pids[place], pids.len());
+            let command = self.watches[place].command();
+            let _ = write!(
+                text,
+                "\n  stage {} of {of} has not ended: {command} (pid {pid})",
+                place + 1
+            );
+            let waiting = waited
+                .filter(|waited| *waited >= WORTH_A_LOOK)
+                .and_then(|_| procwright_explain::waiting_for(pid).ok());
+            if let Some(why) = waiting.as_ref().and_then(|waiting| waiting.why()) {
+                let _ = write!(text, "\n    why: {why}");
+            }
+        }
+        text
     }
 
     /// Has all stages stopped, each as its [`Stop`](procwright_process::Stop) says, the last one
@@ -191,6 +313,114 @@ impl PipelineChild {
         self.held.shared.demand_end(at_once);
     }
 
+    /// Begins to stop it as [`begin_stop`](PipelineChild::begin_stop) does, for whoever had it
+    /// last: a child's [`stop_in_background`](crate::Child::stop_in_background), by which it
+    /// goes. What becomes of it is looked after by its own thread, and its outputs are taken for
+    /// as long as their readers are open.
+    ///
+    /// False if there is nothing to stop: in a fork, if it is over, and if its captured outputs
+    /// have all come to their ends.
+    ///
+    /// # Blocking
+    /// Where one of several outputs has come to its end and another has not: the pipeline may be
+    /// about to end, and is waited for, 0.2 seconds at most.
+    pub fn stop_in_background(&self) -> bool {
+        if !self.is_ours() || self.held.shared.past().is_some() {
+            return false;
+        }
+        let monitors = self.watches.iter().map(|watch| watch.monitors());
+        let monitors = monitors.flat_map(|both| both.values().flatten());
+        let has_ended: Vec<bool> = monitors.map(|one| one.totals().complete).collect();
+        if has_ended.contains(&true) {
+            if !has_ended.contains(&false) {
+                return false;
+            }
+            let until = Timeout::after(ABOUT_TO_END).starting(Instant::now());
+            sleep(None, [self.held.shared.over()], until);
+            if self.held.shared.past().is_some() {
+                return false;
+            }
+        }
+        self.begin_stop(false);
+        true
+    }
+
+    /// Why it has not gone on for so long: what the last stage that has not ended waits for. None
+    /// after less than a second, for which nobody looks, and where it waits for nobody else.
+    ///
+    /// # Blocking
+    /// While all processes of the machine are looked at.
+    pub fn why_after(&self, waited: impl Into<Timeout>) -> Option<String> {
+        let waited = waited.into().duration()?;
+        let last = (waited >= WORTH_A_LOOK).then(|| self.live_stages().last())?;
+        let waiting = procwright_explain::waiting_for(self.pids()[last?]).ok()?;
+        waiting.why().map(str::to_owned)
+    }
+
+    /// The places of the stages whose programs have not ended.
+    fn live_stages(&self) -> impl Iterator<Item = usize> {
+        // A number stays its stage's own until all is over.
+        let lives = |pid: i32| Process::open(pid).is_ok_and(|one| one.is_alive());
+        let pids = self.pids().iter().enumerate();
+        pids.filter_map(move |(place, pid)| lives(*pid).then_some(place))
+    }
+
+    /// The end of what a stage, which counts from 0, wrote to stderr, read or not: none while the
+    /// pipeline goes on, and if that did not come to this process.
+    pub fn last_words(&self, stage: usize) -> Option<&[u8]> {
+        let past = self.held.shared.past()??;
+        past.last_words.get(stage)?.as_deref()
+    }
+
+    /// The failure that ended it, if one did, and the stage that it belongs to: once, for a host
+    /// that does not [`communicate`](PipelineChild::communicate).
+    pub fn take_failure(&self) -> Option<(Option<usize>, Failure)> {
+        let past = self.held.shared.past()??;
+        past.failure.lock().take()
+    }
+
+    /// Writes `input` to `stdin` and reads `outputs`, all at once. These are this pipeline's,
+    /// taken out before, in whatever order; one that is none is read elsewhere, if at all.
+    pub fn communicate_with<O: OutputCapture>(
+        &self,
+        stdin: Option<Writer>,
+        input: impl Into<Bytes>,
+        outputs: impl IntoIterator<Item = Option<O>>,
+    ) -> Communication<O> {
+        Communication::new(stdin, input.into(), outputs, self.watches.clone())
+    }
+
+    /// Stops it as [`stop`](PipelineChild::stop) does, or with `at_once` as
+    /// [`kill`](PipelineChild::kill) does, and waits for as long as the patience lasts; none if
+    /// that is over first, and the stop goes on.
+    ///
+    /// # Blocking
+    /// As there.
+    ///
+    /// # Errors
+    /// As there; [`Error::Interrupted`] when the patience says so.
+    pub fn stop_with(
+        &self,
+        at_once: bool,
+        patience: Patience<'_>,
+    ) -> Result<Option<&PipelineReport>, Error> {
+        self.begin_stop(at_once);
+        loop {
+            if let Some(past) = self.held.past()? {
+                return Ok(Some(&past.report));
+            }
+            if patience.deadline().reached(Instant::now()) {
+                return Ok(None);
+            }
+            let over = [self.held.shared.over()];
+            if sleep(patience.interrupt(), over, patience.deadline()) {
+                return Err(Error::Interrupted {
+                    command: self.held.command.clone(),
+                });
+            }
+        }
+    }
+
     /// Writes `input` to stdin, if that is held here, closes it, reads all outputs that were not
     /// taken out to their ends, all at once, and waits until the pipeline is over. The result is
     /// that of [`run`](super::Pipeline::run), with the same errors; an output that was taken out
@@ -213,8 +443,11 @@ impl PipelineChild {
         self.held.past()?;
         let mut talk = self.talk.take().unwrap_or_else(|| {
             let outputs = std::iter::once(&mut self.stdout).chain(&mut self.stderr);
-            let outputs = outputs.map(Option::take);
-            Talk::new(self.stdin.take(), outputs, self.watches.clone())
+            let outputs: Vec<Option<CapturedOutput>> = outputs
+                .map(|reader| reader.take().map(CapturedOutput::new))
+                .collect();
+            let stdin = self.stdin.take();
+            self.communicate_with(stdin, Bytes::new(), outputs)
         });
         talk.add(input.into());
         let past = match self.talk_to_the_end(&mut talk) {
@@ -224,7 +457,8 @@ impl PipelineChild {
                 return Err(error);
             }
         };
-        let mut outputs = talk.into_outputs().into_iter();
+        let read = |output: Option<CapturedOutput>| output.map(CapturedOutput::into_data);
+        let mut outputs = talk.into_captures().map(read);
         let stdout = outputs.next().flatten().unwrap_or_default();
         let read = outputs.zip(&past.last_words);
         let stderr = read.map(|(read, words)| read.or_else(|| words.clone()).unwrap_or_default());
@@ -237,8 +471,8 @@ impl PipelineChild {
         self.held.verdict.of(output, failure)
     }
 
-    fn talk_to_the_end(&self, talk: &mut Talk) -> Result<&PastPipeline, Error> {
-        talk.proceed()
+    fn talk_to_the_end(&self, talk: &mut Communication) -> Result<&PastPipeline, Error> {
+        talk.proceed(None)
             .map_err(|error| self.held.failed_read(error))?;
         loop {
             if let Some(past) = self.await_past(Patience::NEVER_ENDING)? {

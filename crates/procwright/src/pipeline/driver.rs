@@ -13,8 +13,8 @@ use super::report::PipelineReport;
 use crate::child::{StdinProducer, Unstarted, pipe_error};
 use crate::error::{BoxError, SpawnError, Step};
 use crate::run::{
-    Demand, Failure, Hooks, JoinedStage, JoinedView, JointHooks, Moment, Outlets, StageUnstarted,
-    Watch, start_joined,
+    Demand, EventHook, Failure, Hooks, JoinedStage, JoinedView, JointHooks, Moment, Outlets,
+    StageUnstarted, Watch, start_joined,
 };
 use crate::spec::Spec;
 use crate::spool::Overflow;
@@ -33,6 +33,8 @@ pub(super) struct DrivenStage {
     pub(super) producer: Option<StdinProducer>,
     pub(super) taps: TapPlan,
     pub(super) cancel: Option<Cancel>,
+    pub(super) on_event: Option<EventHook>,
+    pub(super) until_exit: Option<&'static str>,
     pub(super) outlets: Option<Outlets>,
 }
 
@@ -176,6 +178,8 @@ fn drive(pipeline: DrivenPipeline, shared: Arc<DriverShared>, answer: &Sender<An
             producer: stage.producer,
             taps: stage.taps,
             cancel: stage.cancel,
+            on_event: stage.on_event,
+            until_exit: stage.until_exit,
             outlets: stage.outlets,
             ..Hooks::default()
         },

@@ -32,10 +32,9 @@ mod judgement;
 mod ongoing;
 mod report;
 mod spawn;
-mod talk;
 
 pub use builder::Pipeline;
-pub use child::PipelineChild;
+pub use child::{PipelineChild, PipelineSleep, PipelineWait};
 pub use error::Error;
 pub use judgement::{Judgement, SuccessRule};
 pub use ongoing::OngoingPipeline;

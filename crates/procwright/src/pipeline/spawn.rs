@@ -34,7 +34,8 @@ impl Pipeline<'_> {
     ///
     /// A thread looks after it until it is over, held or not: one for each pipeline, however
     /// many stages it has. It is over as one that is [run](Pipeline::run), limits that it
-    /// reaches stop it as they stop that, and its result is judged by the rule of that.
+    /// reaches stop it as they stop that, and its result is judged by the rule of that. What a
+    /// run tells by [`on_event`](crate::Command::on_event) is told of each stage.
     ///
     /// # Errors
     /// [`Error::Invalid`], [`Error::Spawn`] and [`Error::Cancelled`], and nothing runs then. What
@@ -72,8 +73,10 @@ impl Pipeline<'_> {
         let mut stages = Vec::with_capacity(of);
         let mut outlets = Vec::with_capacity(of);
         let mut specs = Vec::with_capacity(of);
-        for (place, stage) in self.stages.into_iter().enumerate() {
+        for (place, mut stage) in self.stages.into_iter().enumerate() {
             let elastic = self.elastic.remove(&place);
+            // Its stage is told of as that of a run is, and no child has one.
+            let on_event = stage.hooks.on_event.take();
             let at_stage = |source| Error::Invalid {
                 stage: Some(place),
                 source,
@@ -96,6 +99,8 @@ impl Pipeline<'_> {
                 producer: hooks.producer,
                 taps: hooks.taps,
                 cancel: hooks.cancel,
+                on_event,
+                until_exit: hooks.until_exit,
                 outlets: theirs,
             });
             outlets.push(ours);

@@ -69,6 +69,11 @@ impl StallWatch {
         Arc::new(StallWatch::new(Vec::new(), never, PerStream::default()))
     }
 
+    /// The command as a shell takes it.
+    pub(crate) fn command(&self) -> String {
+        quote(&self.argv)
+    }
+
     pub(crate) fn monitors(&self) -> &PerStream<Option<OutputMonitor>> {
         &self.monitors
     }
@@ -285,7 +290,7 @@ impl StallCheck {
             })
         };
         Stalled {
-            command: quote(&self.watch.argv),
+            command: self.watch.command(),
             streams: streams.filter_map(stream).collect(),
             after,
             writing: self.writing,

@@ -1,4 +1,4 @@
-//! Writing stdin and reading both outputs at once, on one thread: the core's
+//! Writing stdin and reading all outputs at once, on one thread: the core's
 //! `Communication`, with outputs that become strings.
 
 use std::cell::RefCell;
@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use magnus::{
-    Class, Error, IntoValue, Module, Object, RArray, RModule, RString, Ruby, function, method,
+    Class, Error, IntoValue, Module, Object, RArray, RModule, RString, Ruby, TryConvert, Value,
+    function, method,
 };
 use procwright::OutputCapture;
 use procwright::stream::{Closed, Patience, Readiness};
@@ -16,6 +17,8 @@ use crate::arguments::seconds;
 use crate::child::Child;
 use crate::errors::{guarded, invalid_error, stream_error};
 use crate::interruptible::block_without_gvl;
+use crate::options::each;
+use crate::pipeline_child::PipelineChild;
 use crate::read_buffer::ReadBuffer;
 use crate::reader::Reader;
 use crate::shared_reader::SharedReader;
@@ -25,7 +28,7 @@ use crate::writer::Writer;
 pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     let class = native.define_class("Communication", ruby.class_object())?;
     class.undef_default_alloc_func();
-    class.define_singleton_method("new", function!(Communication::new, 5))?;
+    class.define_singleton_method("new", function!(Communication::new, 4))?;
     class.define_method("go_on", method!(Communication::go_on, 1))?;
     class.define_method("take", method!(Communication::take, 0))?;
     class.define_method("peek", method!(Communication::peek, 0))
@@ -54,21 +57,29 @@ const END: usize = 4096;
 
 impl Communication {
     fn new(
-        child: &Child,
+        started: Value,
         input: RString,
         stdin: Option<&Writer>,
-        stdout: Option<&Reader>,
-        stderr: Option<&Reader>,
-    ) -> Communication {
-        let outputs = [stdout, stderr].map(|reader| {
-            reader.map(|reader| Output {
+        outputs: RArray,
+    ) -> Result<Communication, Error> {
+        guarded(|| {
+            let outputs = each(outputs, <Option<&Reader>>::try_convert)?;
+            let output = |reader: &Reader| Output {
                 source: reader.shared(),
                 data: ReadBuffer::default(),
-            })
-        });
-        let stdin = stdin.map(|stdin| stdin.writer.clone());
-        let talk = child.child.communicate_with(stdin, to_vec(input), outputs);
-        Communication(RefCell::new(Some(talk)))
+            };
+            let outputs = outputs.into_iter().map(|reader| reader.map(output));
+            let stdin = stdin.map(|stdin| stdin.writer.clone());
+            let input = to_vec(input);
+            let talk = match <&Child>::try_convert(started) {
+                Ok(child) => child.child.communicate_with(stdin, input, outputs),
+                Err(_) => {
+                    let pipeline = <&PipelineChild>::try_convert(started)?;
+                    pipeline.child.communicate_with(stdin, input, outputs)
+                }
+            };
+            Ok(Communication(RefCell::new(Some(talk))))
+        })
     }
 
     /// Goes on until all is written and read; false if the timeout came first.
@@ -90,7 +101,7 @@ impl Communication {
         })
     }
 
-    /// The bytes that were read of both outputs. Ends it.
+    /// The bytes that were read of each output. Ends it.
     fn take(ruby: &Ruby, this: &Communication) -> Result<RArray, Error> {
         guarded(|| {
             let talk = this.taken()?;
@@ -103,7 +114,7 @@ impl Communication {
         })
     }
 
-    /// The ends of the bytes that were read of both outputs so far.
+    /// The ends of the bytes that were read of each output so far.
     fn peek(ruby: &Ruby, this: &Communication) -> Result<RArray, Error> {
         guarded(|| {
             let lent = Lent(&this.0, Some(this.taken()?));

@@ -107,6 +107,7 @@ pub(crate) fn pipeline_error(error: &pipeline::Error) -> Error {
             (source.what(), source.problem(), source.hint(), *stage),
         ),
         pipeline::Error::Cancelled { .. } => exception("cancelled_before", (words,)),
+        pipeline::Error::Stalled(error) => stalled_error(error),
         pipeline::Error::Forked { .. } => system_error(&Errno::CHILD.into(), words),
         _ => exception("internal_error", (words,)),
     }

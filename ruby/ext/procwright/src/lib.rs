@@ -31,6 +31,7 @@ mod options;
 mod output_tap;
 mod pipe_end;
 mod pipeline;
+mod pipeline_child;
 mod process;
 mod queue;
 mod read_buffer;
@@ -64,6 +65,7 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     event_handover::define(ruby, &native)?;
     run::define(&native)?;
     pipeline::define(&native)?;
+    pipeline_child::define(ruby, &native)?;
     map::define(ruby, &native)?;
     child::define(ruby, &native)?;
     reader::define(ruby, &native)?;

@@ -1,12 +1,14 @@
 //! `Procwright.pipeline`.
 
-use magnus::{Error, IntoValue, Object, RArray, RHash, RModule, Ruby, TryConvert, Value, function};
+use magnus::{
+    Error, IntoValue, Object, RArray, RHash, RModule, RString, Ruby, TryConvert, Value, function,
+};
 use procwright::buffer::Figures;
 use procwright::error::Step;
-use procwright::pipeline::{PipelineCollected, SuccessRule};
+use procwright::pipeline::{PipelineReport, SuccessRule};
 use procwright::process::Stop;
 use procwright::time::Timeout;
-use procwright::{Cancel, Command, Memory, Overflow, Pipeline};
+use procwright::{Cancel, Command, Failure, Overflow, Pipeline, Spec};
 
 use crate::arguments::{seconds, stop};
 use crate::errors::{choice_error, guarded, pipeline_error, start_refused};
@@ -26,10 +28,7 @@ pub(crate) fn define(native: &RModule) -> Result<(), Error> {
 fn pipeline(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
     guarded(|| {
         let options = Options { ruby, hash };
-        let specs = each(options.get("stages")?, |stage| {
-            let hash = RHash::try_convert(stage)?;
-            Options { ruby, hash }.spec()
-        })?;
+        let specs = specs(options)?;
         let whole = Whole::from_options(options)?;
         let events = options.get::<Option<&EventHandover>>("events")?;
         let interrupts = Interrupts::try_watch().map_err(|error| {
@@ -52,12 +51,34 @@ fn pipeline(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
         })?;
         let ongoing = begun.map_err(|error| pipeline_error(&error))?;
         let collected = turns::drive(&interrupts, ongoing)?;
-        result(ruby, collected.map_err(|error| pipeline_error(&error))?)
+        let collected = collected.map_err(|error| pipeline_error(&error))?;
+        let report = collected.report;
+        raise_failure(&report, collected.failure)?;
+        // Before they become Ruby's, whose collector may move what they borrow from.
+        let last_words = collected.stderr.clone();
+        let last_words: Vec<&[u8]> = last_words
+            .iter()
+            .map(|one| one.as_deref().unwrap_or_default())
+            .collect();
+        let string = |data: Option<Vec<u8>>| data.map(string_from_vec).transpose();
+        let stdout = string(collected.stdout)?;
+        let stderr = collected.stderr.into_iter().map(string);
+        let stderr = stderr.collect::<Result<Vec<_>, Error>>()?;
+        result(ruby, &report, stdout, &stderr, &last_words)
+    })
+}
+
+/// The specs of the stages.
+pub(crate) fn specs(options: Options<'_>) -> Result<Vec<Spec>, Error> {
+    let ruby = options.ruby;
+    each(options.get("stages")?, |stage| {
+        let hash = RHash::try_convert(stage)?;
+        Options { ruby, hash }.spec()
     })
 }
 
 /// The options of all stages together.
-struct Whole {
+pub(crate) struct Whole {
     timeout: Timeout,
     idle_timeout: Timeout,
     stop: Option<Stop>,
@@ -68,7 +89,7 @@ struct Whole {
 }
 
 impl Whole {
-    fn from_options(options: Options<'_>) -> Result<Whole, Error> {
+    pub(crate) fn from_options(options: Options<'_>) -> Result<Whole, Error> {
         let name: String = options.get("success")?;
         let rules = [
             SuccessRule::Forgiving,
@@ -96,7 +117,7 @@ impl Whole {
         })
     }
 
-    fn of<'a>(&self, stages: impl Iterator<Item = Command<'a>>) -> Pipeline<'a> {
+    pub(crate) fn of<'a>(&self, stages: impl Iterator<Item = Command<'a>>) -> Pipeline<'a> {
         let mut pipeline = Pipeline::new(stages)
             .timeout(self.timeout)
             .idle_timeout(self.idle_timeout)
@@ -127,40 +148,27 @@ fn figures(ruby: &Ruby, found: &Figures) -> Result<RHash, Error> {
     Ok(hash)
 }
 
-fn result(ruby: &Ruby, collected: PipelineCollected<Vec<u8>>) -> Result<RHash, Error> {
-    let PipelineCollected {
-        report,
-        mut stdout,
-        stderr,
-        failure,
-        ..
-    } = collected;
-    if let Some((stage, failure)) = failure {
-        let command = match stage {
-            Some(place) => report.stages[place].report.command(),
-            None => report.command(),
-        };
-        return Err(failure_error(failure, &command));
-    }
-    let last_words: Vec<&[u8]> = stderr
-        .iter()
-        .map(|one| one.as_ref().map(Memory::as_bytes).unwrap_or_default())
-        .collect();
-    let explanation = report.explain_to(&last_words, report::UNTIL_EXIT);
+/// The result, with what was captured of stdout of the last stage and of stderr of each, and the
+/// last words of each.
+pub(crate) fn result(
+    ruby: &Ruby,
+    report: &PipelineReport,
+    stdout: Option<RString>,
+    stderr: &[Option<RString>],
+    last_words: &[&[u8]],
+) -> Result<RHash, Error> {
     let last = report.stages.len() - 1;
     let stages = ruby.ary_new();
-    for (place, (stage, stderr)) in report.stages.iter().zip(stderr).enumerate() {
+    for (place, stage) in report.stages.iter().enumerate() {
         let hash = report::hash(ruby, &stage.report)?;
         let put = |name: &str, value: Value| hash.aset(ruby.to_symbol(name), value);
-        let last_words = stderr.as_deref().unwrap_or_default();
-        let explanation = stage.report.explain_to(last_words, report::UNTIL_EXIT);
+        let explanation = stage
+            .report
+            .explain_to(last_words[place], report::UNTIL_EXIT);
         put("explanation", explanation.into_value_with(ruby))?;
-        let stdout = stdout.take_if(|_| place == last);
-        for (name, data) in [("stdout", stdout), ("stderr", stderr)] {
-            put(
-                name,
-                data.map(string_from_vec).transpose()?.into_value_with(ruby),
-            )?;
+        let stdout = stdout.filter(|_| place == last);
+        for (name, data) in [("stdout", stdout), ("stderr", stderr[place])] {
+            put(name, data.into_value_with(ruby))?;
         }
         let judgement = ruby.to_symbol(stage.judgement.name());
         put("judgement", judgement.into_value_with(ruby))?;
@@ -179,8 +187,24 @@ fn result(ruby: &Ruby, collected: PipelineCollected<Vec<u8>>) -> Result<RHash, E
     put("reason", reason.into_value_with(ruby))?;
     put("outcome", report.outcome().into_value_with(ruby))?;
     put("summary", report.summary().into_value_with(ruby))?;
+    let explanation = report.explain_to(last_words, report::UNTIL_EXIT);
     put("explanation", explanation.into_value_with(ruby))?;
     let duration = report.duration.as_secs_f64();
     put("duration", duration.into_value_with(ruby))?;
     Ok(hash)
+}
+
+/// What a pipeline is to raise that a failure has ended.
+pub(crate) fn raise_failure(
+    report: &PipelineReport,
+    failure: Option<(Option<usize>, Failure)>,
+) -> Result<(), Error> {
+    let Some((stage, failure)) = failure else {
+        return Ok(());
+    };
+    let command = match stage {
+        Some(place) => report.stages[place].report.command(),
+        None => report.command(),
+    };
+    Err(failure_error(failure, &command))
 }
