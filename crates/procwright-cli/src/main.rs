@@ -37,6 +37,7 @@ mod pipe;
 mod poll;
 mod process_1;
 mod procfs;
+mod progress;
 mod queue;
 mod report_file;
 mod run;

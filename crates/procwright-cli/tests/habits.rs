@@ -286,7 +286,6 @@ fn hints_are_what_to_type() {
             "procwright run --retry 2 procwright pipe",
         ),
         ("pipe", "--dry-run", "PROCWRIGHT_TRACE=1"),
-        ("pipe", "--progress", "run has it"),
         ("pipe", "--pipefail", "--success strict"),
         ("pipe", "--nice", "nice -n 10 procwright pipe"),
         ("pipe", "-s", "--stop SIGNAL"),

@@ -217,3 +217,37 @@ fn a_buffer_is_between_two_stages() {
         }
     }
 }
+
+#[test]
+fn the_clock_tells_what_passes_where_a_buffer_counts_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let gate = gate(dir.path());
+    let first = shell(&format!("head -c 100000 /dev/zero; read line < {gate}"));
+    let mut told = Vec::new();
+    let output = first
+        .pipe(shell("head -c 100000 | wc -c; exec cat"))
+        .pipe(shell("exec cat"))
+        .elastic(0, Overflow::Block { memory: MIB })
+        .every(Duration::from_millis(10), |stages| {
+            let counts = stages.iter().map(|stage| {
+                let passed = stage.elastic.map(|figures| figures.bytes_out);
+                let stdout = stage.program.stdout.map(|flow| flow.bytes);
+                (passed, stdout, stage.program.running)
+            });
+            let counts: Vec<_> = counts.collect();
+            // The first goes on until it was seen that all it wrote has been taken.
+            let all = [
+                (Some(100_000), None, true),
+                (None, None, true),
+                (None, Some(7), true),
+            ];
+            if counts == all && told.is_empty() {
+                told = counts;
+                fs::write(&gate, "go on\n").unwrap();
+            }
+        })
+        .run()
+        .unwrap();
+    assert_eq!(output.stdout, b"100000\n");
+    assert_eq!(told.len(), 3);
+}

@@ -379,6 +379,9 @@ fn what_is_for_others_is_refused_by_name() {
     assert!(stage == Some(1) && text.contains("callback"), "{text}");
     let (stage, text) = invalid(cat().pipe(cat().stdin(Stdin::Pipe)));
     assert!(stage == Some(1) && text.contains("stdin"), "{text}");
+    let every = cat().pipe(cat()).every(Duration::from_secs(1), |_| ());
+    let (stage, text) = invalid(every);
+    assert!(stage.is_none() && text.contains("every"), "{text}");
     let (stage, text) = invalid(cat().pipe(cat().merged()));
     assert!(stage == Some(1) && text.contains("merged"), "{text}");
     let (stage, text) = invalid(

@@ -108,6 +108,16 @@ pub(crate) struct PipeArgs {
     #[arg(long, help_heading = "Output")]
     pub(crate) quiet: bool,
 
+    /// Show on the terminal what passes between stages
+    ///
+    /// A line says how much has passed between each two stages, and how fast: 1>2 is what the
+    /// second has been given of what the first wrote. So that it can be counted it passes
+    /// through this command, as stdout and stderr do; up to 1 MiB lies there between two. full
+    /// is said where a stage waits for the next one. Without a terminal there is no line, and
+    /// nothing passes through.
+    #[arg(long, help_heading = "Output")]
+    pub(crate) progress: bool,
+
     #[command(flatten)]
     pub(crate) report: ReportArgs,
 
@@ -218,6 +228,7 @@ impl PipeArgs {
             ok: _,
             elastic: _,
             quiet: _,
+            progress: _,
             report: _,
         } = self;
         limits.apply_to(spec);

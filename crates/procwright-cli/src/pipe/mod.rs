@@ -1,9 +1,11 @@
 //! `procwright pipe`: programs that are joined by pipes, and judged one by one.
 
+mod progress;
 mod report;
 mod signals;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use procwright::pipeline::{Error, Judgement, PipelineOutput};
 use procwright::process::{Exit, Signal};
@@ -14,12 +16,19 @@ use procwright::{
 
 use crate::args::PipeArgs;
 use crate::exit::Termination;
+use crate::progress::{PERIOD, ProgressLine};
 use crate::report_file::ReportFile;
+use crate::stdio::StandardStreams;
 use crate::{file_conflicts, inherited_signals, message};
+use progress::{AroundLine, PipeProgress};
 use signals::PipeSignals;
 
 /// How much is kept of the stderr of a stage, half of it from its end, to tell of a failure.
 const KEPT: u64 = 64 * 1024;
+
+/// The buffer between two stages whose bytes are counted, where no other is asked for: no more
+/// than what a grown pipe holds, so that a slow stage holds up the one before it all the same.
+const COUNTING: Overflow = Overflow::Block { memory: 1 << 20 };
 
 /// Runs the stages of the options.
 ///
@@ -44,10 +53,18 @@ pub(crate) fn pipe(args: &PipeArgs) -> Result<Termination, Termination> {
     let specs = specs(stages, args, &ignored);
     // Opened before anything starts: a pipeline whose report cannot be written is not run.
     let report_file = ReportFile::asked(&args.report)?;
+    let line = match args.progress {
+        true => ProgressLine::on_terminal(StandardStreams::inspect()),
+        false => None,
+    };
     let stop = specs[0].stop;
     let mut signals = PipeSignals::block(stop)
         .map_err(|error| Termination::trouble(format_args!("cannot catch signals: {error}")))?;
-    let result = pipeline(specs, elastic, args).watch(&mut signals).run();
+    let pipeline = pipeline(specs, &elastic, line.as_ref(), args);
+    let result = pipeline.watch(&mut signals).run();
+    if let Some(line) = line {
+        line.end();
+    }
     let (fatal, was_interrupted) = (signals.fatal(), signals.was_interrupted());
     // Nothing from here on has to be protected from a signal.
     drop(signals);
@@ -110,7 +127,8 @@ fn specs(stages: Vec<Vec<std::ffi::OsString>>, args: &PipeArgs, ignored: &[Signa
             .unwrap_or(Timeout::NEVER)
             .is_never()
             || spec.limit.is_some()
-            || args.limits.until.is_some();
+            || args.limits.until.is_some()
+            || (args.progress && ProgressLine::is_possible());
         let own = || match sees {
             true => Sink::Relay,
             false => Sink::Inherit,
@@ -134,10 +152,24 @@ fn specs(stages: Vec<Vec<std::ffi::OsString>>, args: &PipeArgs, ignored: &[Signa
     specs.collect()
 }
 
-fn pipeline<'a>(specs: Vec<Spec>, elastic: Vec<usize>, args: &PipeArgs) -> Pipeline<'a> {
-    let stages = specs
-        .into_iter()
-        .map(|spec| Command::from_spec(spec).on_event(print_event));
+/// The pipeline of the stages, with an elastic buffer behind those of `elastic`. `line` says how
+/// far it is.
+fn pipeline<'a>(
+    specs: Vec<Spec>,
+    elastic: &[usize],
+    line: Option<&Arc<ProgressLine>>,
+    args: &PipeArgs,
+) -> Pipeline<'a> {
+    let last = specs.len() - 1;
+    let stages = specs.into_iter().map(|spec| {
+        let relays = |sink: &Sink| matches!(sink, Sink::Relay);
+        let passes_on = relays(&spec.stdout) || relays(&spec.stderr);
+        let stage = Command::from_spec(spec).on_event(print_event);
+        match line.filter(|_| passes_on) {
+            Some(line) => stage.relay_with(Box::new(AroundLine(Arc::clone(line)))),
+            None => stage,
+        }
+    });
     let mut pipeline = Pipeline::new(stages)
         .success_rule(args.success.into())
         .timeout(args.limits.timeout.unwrap_or(Timeout::NEVER))
@@ -146,8 +178,15 @@ fn pipeline<'a>(specs: Vec<Spec>, elastic: Vec<usize>, args: &PipeArgs) -> Pipel
     for ok in &args.ok {
         pipeline = pipeline.ok_codes(ok.stage - 1, ok.codes.iter().copied());
     }
-    for stage in elastic {
-        pipeline = pipeline.elastic(stage, Overflow::default());
+    if let Some(line) = line {
+        for place in 0..last {
+            pipeline = pipeline.elastic(place, COUNTING);
+        }
+        let mut progress = PipeProgress::new(line);
+        pipeline = pipeline.every(PERIOD, move |stages| progress.update(stages));
+    }
+    for place in elastic {
+        pipeline = pipeline.elastic(*place, Overflow::default());
     }
     pipeline
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io;
+use std::time::Duration;
 
 use procwright::buffer::Figures;
 use procwright::pipeline::{PipelineReport, StageReport};
@@ -76,6 +77,9 @@ fn buffer(place: usize, figures: &Figures) -> String {
         HumanBytes(figures.peak_bytes),
         HumanBytes(figures.disk_peak_bytes),
     );
+    if figures.refused >= Duration::from_millis(1) {
+        let _ = write!(text, "; full for {}", HumanDuration(figures.refused));
+    }
     if figures.lag_bytes > 0 {
         let _ = write!(text, "; {} were not taken", HumanBytes(figures.lag_bytes));
     }

@@ -5,9 +5,9 @@ use procwright::process::{Scope, Signal};
 use procwright::{Beyond, Command, Sink, Spec, Until};
 
 use super::output::Outputs;
-use super::progress::RunProgress;
 use super::spec_file;
 use crate::args::RunArgs;
+use crate::progress::ProgressLine;
 use crate::{inherited_signals, message};
 
 /// Spec of the program: what a file says, and what the options say on top of it.
@@ -49,7 +49,7 @@ fn needs_pipes(args: &RunArgs, spec: &Spec) -> bool {
         || args.tag.is_some()
         || args.quiet
         || spec.pty.is_some()
-        || (args.progress && RunProgress::is_possible())
+        || (args.progress && ProgressLine::is_possible())
 }
 
 /// Drops what a file says about captured output, as this command captures none.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::error::Error;
 use super::judgement::SuccessRule;
@@ -12,7 +13,8 @@ use crate::command::Command;
 use crate::error::Invalid;
 use crate::quote::quote;
 use crate::run::{
-    Failure, Hooks, JoinedStage, JointHooks, Reason, StageUnstarted, Watch, start_joined,
+    Failure, Hooks, JoinedStage, JointHooks, Reason, StageMoment, StageUnstarted, Watch,
+    start_joined,
 };
 use crate::spec::{Sink, Spec, Stdin};
 use crate::spool::{Memory, Overflow};
@@ -133,6 +135,37 @@ impl<'a> Pipeline<'a> {
     /// that is left.
     pub fn watch(mut self, watch: impl Watch + 'a) -> Self {
         self.hooks.watch = Some(Box::new(watch));
+        self
+    }
+
+    /// Calls `hook` with how far each stage is, each time that `period` has passed, 10 ms at
+    /// least, until all are over. The call is made on the thread of [`run`](Pipeline::run),
+    /// which waits until it returns: the hook must be fast and must not block, or the
+    /// deadlines are late.
+    ///
+    /// What passes from one stage to the next is counted where a buffer is between them:
+    ///
+    /// ```
+    /// use procwright::{Command, Overflow};
+    /// use std::time::Duration;
+    ///
+    /// let fast = Command::new("head").args(["-c", "1000000", "/dev/zero"]);
+    /// let slow = Command::shell("sleep 0.1; wc -c");
+    /// let mut seen = 0;
+    /// fast.pipe(slow)
+    ///     .elastic(0, Overflow::Block { memory: 65536 })
+    ///     .every(Duration::from_millis(10), |stages| {
+    ///         seen = stages[0].elastic.map_or(0, |figures| figures.bytes_out);
+    ///     })
+    ///     .run()?;
+    /// assert!(seen > 0);
+    /// # Ok::<(), procwright::pipeline::Error>(())
+    /// ```
+    pub fn every<F>(mut self, period: Duration, hook: F) -> Self
+    where
+        F: FnMut(&[StageMoment<'_>]) + 'a,
+    {
+        self.hooks.every = Some((period, Box::new(hook)));
         self
     }
 

@@ -190,6 +190,7 @@ fn drive(pipeline: DrivenPipeline, shared: Arc<DriverShared>, answer: &Sender<An
         idle_timeout: pipeline.idle_timeout,
         cancel: pipeline.cancel,
         watch: Some(Box::new(Demands(Arc::clone(&shared)))),
+        every: None,
     };
     let runs = match start_joined::<Vec<u8>>(stages.collect(), pipeline.stdin, hooks) {
         Ok(runs) => runs,

@@ -33,6 +33,7 @@ mod ongoing;
 mod report;
 mod spawn;
 
+pub use crate::run::StageMoment;
 pub use builder::Pipeline;
 pub use child::{PipelineChild, PipelineSleep, PipelineWait};
 pub use error::Error;

@@ -54,14 +54,22 @@ impl Pipeline<'_> {
     /// As [`spawn`](Pipeline::spawn).
     pub fn spawn_with(mut self, overflow: Overflow) -> Result<PipelineChild, Error> {
         self.check_whole()?;
-        if self.hooks.watch.is_some() {
+        let for_run_alone = [
+            (
+                "watch",
+                self.hooks.watch.is_some(),
+                "look after its descriptor yourself, and stop the pipeline",
+            ),
+            (
+                "every",
+                self.hooks.every.is_some(),
+                "wait with a timeout, over and over",
+            ),
+        ];
+        if let Some((what, _, hint)) = for_run_alone.into_iter().find(|(_, is_set, _)| *is_set) {
             return Err(Error::Invalid {
                 stage: None,
-                source: Invalid::new(
-                    "watch",
-                    "is for run(), not for spawn()",
-                    "look after its descriptor yourself, and stop the pipeline",
-                ),
+                source: Invalid::new(what, "is for run(), not for spawn()", hint),
             });
         }
         let verdict = self.verdict();

@@ -17,6 +17,7 @@ mod ticker;
 mod watch;
 
 pub use collected::{Collected, Failure};
+pub use engine::StageMoment;
 pub(crate) use engine::{
     JoinedResult, JoinedRuns, JoinedStage, JoinedView, Joint, JointHooks, JointStop, Run,
     StageUnstarted, start, start_joined,

@@ -1,24 +1,22 @@
-//! The hook that the clock calls.
+//! Hooks that the clock calls.
 
 use std::time::{Duration, Instant};
 
-use super::hooks::TickHook;
-use super::watch::Moment;
 use procwright_os::time::{Deadline, Timeout};
 
-/// The least time between two calls, whatever is asked for: the run has to do
+/// The least time between two calls, whatever is asked for: who is watched has to do
 /// something between them.
 const LEAST: Duration = Duration::from_millis(10);
 
 /// A hook, and when it is to be called.
-pub(super) struct Ticker<'a> {
+pub(super) struct Ticker<H> {
     period: Duration,
-    hook: TickHook<'a>,
+    hook: H,
     next: Deadline,
 }
 
-impl<'a> Ticker<'a> {
-    pub(super) fn new(period: Duration, hook: TickHook<'a>, now: Instant) -> Ticker<'a> {
+impl<H> Ticker<H> {
+    pub(super) fn new(period: Duration, hook: H, now: Instant) -> Ticker<H> {
         let period = period.max(LEAST);
         Ticker {
             period,
@@ -31,9 +29,13 @@ impl<'a> Ticker<'a> {
         self.next
     }
 
-    /// Calls the hook. Calls that were missed meanwhile are not made up for.
-    pub(super) fn tick(&mut self, moment: Moment<'_>, now: Instant) {
+    /// The hook, if it is time to call it. Calls that were missed meanwhile are not made up
+    /// for.
+    pub(super) fn due(&mut self, now: Instant) -> Option<&mut H> {
+        if !self.next.reached(now) {
+            return None;
+        }
         self.next = Timeout::after(self.period).starting(now);
-        (self.hook)(moment);
+        Some(&mut self.hook)
     }
 }

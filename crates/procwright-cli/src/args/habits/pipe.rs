@@ -13,7 +13,7 @@ pub(super) fn instead(name: &str) -> Option<String> {
             "the shell says where it goes: procwright pipe … > FILE"
         }
         "--input" => "--stdin FILE is what the first stage reads",
-        "--tag" | "--pty" | "--progress" => {
+        "--tag" | "--pty" => {
             return Some(format!(
                 "run has it, for the whole: procwright run {name} procwright pipe CMD --to CMD"
             ));

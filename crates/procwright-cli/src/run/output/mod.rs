@@ -9,7 +9,6 @@ mod timestamp;
 
 use std::ffi::OsString;
 use std::sync::Arc;
-use std::time::Duration;
 
 use procwright::process::Exit;
 use procwright::{
@@ -21,15 +20,13 @@ use crate::args::RunArgs;
 use crate::exit::Termination;
 use crate::message;
 use crate::own_signals;
+use crate::progress::PERIOD;
 use crate::stdio::{self, StandardStreams};
 use log::Log;
 pub(super) use log::LogFigures;
 use log_file::Rotation;
 use quiet::QuietOutput;
 use tag::Tagger;
-
-/// Time from one drawing of the progress to the next.
-const PROGRESS_PERIOD: Duration = Duration::from_secs(1);
 
 /// Receivers of the output, of one run or of several in turn.
 #[derive(Debug)]
@@ -104,7 +101,7 @@ impl Outputs {
         if let Some(progress) = &self.progress {
             progress.begin();
             let progress = Arc::clone(progress);
-            command = command.every(PROGRESS_PERIOD, move |moment| progress.update(moment));
+            command = command.every(PERIOD, move |moment| progress.update(moment));
         }
         // One relay for both streams keeps their order. Streams that go to different
         // places need none, and are relayed each on its own.

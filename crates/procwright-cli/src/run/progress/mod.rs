@@ -1,10 +1,5 @@
 //! `--progress`: a line on the terminal that says how far the run is.
-//!
-//! Output that goes to the same terminal passes through here: the line is erased
-//! before it and drawn again behind a complete line, in one write.
 
-mod items;
-mod rate_limit;
 mod usage;
 
 use std::io;
@@ -16,84 +11,58 @@ use procwright::{Moment, StdStream};
 use procwright_os::sync::Mutex;
 
 use crate::human::HumanBytes;
-use crate::message::{self, StatusLine};
+use crate::progress::{ProgressItem, ProgressLine, brief, outlook};
 use crate::stdio::{self, StandardStreams};
-use crate::{poll, tty};
-use items::{ProgressItem, brief, fitting, outlook};
-use rate_limit::RateLimit;
 use usage::TreeUsage;
-
-/// How often a second the line is drawn again behind output: without a limit it
-/// would be most of what a flooded terminal gets.
-const REDRAWS_PER_SECOND: u32 = 10;
 
 /// The line, for one run or for several in turn.
 #[derive(Debug)]
 pub(super) struct RunProgress {
-    streams: StandardStreams,
+    line: Arc<ProgressLine>,
     expected: Option<Duration>,
     /// Whether all processes below this one are the program's.
     knows_orphans: bool,
     /// Lines of each stream. The counts order nothing else.
     lines: [AtomicU64; 2],
-    state: Mutex<ProgressState>,
+    clock: Mutex<RunClock>,
 }
 
 #[derive(Debug)]
-struct ProgressState {
+struct RunClock {
     started: Instant,
-    /// Text of the line; empty before the first update, and after the end.
-    items: Vec<ProgressItem>,
-    is_drawn: bool,
-    /// True if the output on this terminal has ended its line.
-    at_line_start: bool,
-    /// The program, from the first update on.
-    pid: Option<i32>,
-    redraws: RateLimit,
     /// Processor time at the latest update.
     cpu: Option<(Instant, Duration)>,
 }
 
-impl RunProgress {
-    /// Returns whether the terminal can show a line.
-    pub(super) fn is_possible() -> bool {
-        tty::can_redraw()
+impl RunClock {
+    fn new() -> RunClock {
+        RunClock {
+            started: Instant::now(),
+            cpu: None,
+        }
     }
+}
 
-    /// A line on the terminal, if that [is possible](RunProgress::is_possible).
+impl RunProgress {
+    /// A line on the terminal, if that [is possible](ProgressLine::is_possible).
     pub(super) fn on_terminal(
         streams: StandardStreams,
         expected: Option<Duration>,
         knows_orphans: bool,
     ) -> Option<Arc<RunProgress>> {
-        if !RunProgress::is_possible() {
-            return None;
-        }
-        let now = Instant::now();
-        let progress = Arc::new(RunProgress {
-            streams,
+        let line = ProgressLine::on_terminal(streams)?;
+        Some(Arc::new(RunProgress {
+            line,
             expected,
             knows_orphans,
             lines: Default::default(),
-            state: Mutex::new(ProgressState {
-                started: now,
-                items: Vec::new(),
-                is_drawn: false,
-                at_line_start: true,
-                pid: None,
-                redraws: RateLimit::new(REDRAWS_PER_SECOND, now),
-                cpu: None,
-            }),
-        });
-        message::set_status_line(&progress);
-        Some(progress)
+            clock: Mutex::new(RunClock::new()),
+        }))
     }
 
     /// Begins a run.
     pub(super) fn begin(&self) {
-        let mut state = self.state.lock();
-        state.started = Instant::now();
-        state.cpu = None;
+        *self.clock.lock() = RunClock::new();
         self.lines
             .iter()
             .for_each(|lines| lines.store(0, Ordering::Relaxed));
@@ -101,15 +70,7 @@ impl RunProgress {
 
     /// Ends a run: erases the line.
     pub(super) fn end(&self) {
-        // A thread that has locked the state is in a write to a terminal that takes
-        // nothing. The line then stays.
-        if let Some(mut state) = self.state.try_lock() {
-            state.items.clear();
-            if state.is_drawn && poll::is_writable(io::stderr()) {
-                let _ = stdio::write_all(StdStream::Stderr, tty::ERASE_LINE.as_bytes());
-                state.is_drawn = false;
-            }
-        }
+        self.line.end();
     }
 
     /// Counts the lines of a piece of a stream.
@@ -123,54 +84,27 @@ impl RunProgress {
     /// # Errors
     /// Those of the write.
     pub(super) fn write_output(&self, stream: StdStream, bytes: &[u8]) -> io::Result<()> {
-        // The lock is for output on the terminal of the line. Other output must not
-        // wait for a thread that writes there.
-        if stream == StdStream::Stdout && !self.streams.is_shared() {
-            return stdio::write_all(stream, bytes);
-        }
-        let Some(last) = bytes.last() else {
-            return Ok(());
-        };
-        let mut state = self.state.lock();
-        let mut text = Vec::with_capacity(bytes.len() + 256);
-        if state.is_drawn {
-            text.extend_from_slice(tty::ERASE_LINE.as_bytes());
-        }
-        text.extend_from_slice(bytes);
-        state.is_drawn = false;
-        state.at_line_start = *last == b'\n';
-        if let Some(line) = state.line_if_due() {
-            text.extend_from_slice(line.as_bytes());
-            state.is_drawn = true;
-        }
-        stdio::write_all(stream, &text)
+        self.line.write_output(stream, bytes)
     }
 
     /// Draws the line with new figures. Never blocks, as the run's deadlines would
     /// wait as well.
     pub(super) fn update(&self, moment: Moment<'_>) {
-        let now = Instant::now();
         let usage = TreeUsage::read(moment.pid, self.knows_orphans);
-        let Some(mut state) = self.state.try_lock() else {
-            return;
-        };
-        state.pid = Some(moment.pid);
-        state.items = self.items(&mut state, moment, usage, now);
-        if state.at_line_start && poll::is_writable(io::stderr()) && !tty::in_background(state.pid)
-        {
-            state.draw();
-        }
+        let items = self.items(moment, usage, Instant::now());
+        self.line.update(items, Some(moment.pid));
     }
 
     /// Items of the line, the most important first.
     fn items(
         &self,
-        state: &mut ProgressState,
         moment: Moment<'_>,
         usage: Option<TreeUsage>,
         now: Instant,
     ) -> Vec<ProgressItem> {
-        let elapsed = now.saturating_duration_since(state.started);
+        // Nobody else has it while the run goes on.
+        let mut clock = self.clock.lock();
+        let elapsed = now.saturating_duration_since(clock.started);
         let mut items = vec![ProgressItem::new(brief(elapsed))];
         if moment.stopping {
             items.push(ProgressItem::new("stopping"));
@@ -195,7 +129,7 @@ impl RunProgress {
         if let Some(usage) = usage {
             let memory = HumanBytes(usage.memory);
             items.push(ProgressItem::new(format!("mem {memory}")));
-            if let Some((then, cpu)) = state.cpu.replace((now, usage.cpu)) {
+            if let Some((then, cpu)) = clock.cpu.replace((now, usage.cpu)) {
                 let used = usage.cpu.saturating_sub(cpu).as_secs_f64();
                 let passed = now.saturating_duration_since(then).as_secs_f64();
                 let part = used / passed.max(0.001) * 100.0;
@@ -206,51 +140,5 @@ impl RunProgress {
             items.push(ProgressItem::new(format!("blocked {}", brief(blocked))));
         }
         items
-    }
-}
-
-impl StatusLine for RunProgress {
-    fn with_line_erased(&self, write: &mut dyn FnMut()) {
-        self.state.lock().with_line_erased(write);
-    }
-
-    fn try_with_line_erased(&self, write: &mut dyn FnMut()) -> bool {
-        let state = self.state.try_lock();
-        state
-            .map(|mut state| state.with_line_erased(write))
-            .is_some()
-    }
-}
-
-impl ProgressState {
-    fn with_line_erased(&mut self, write: &mut dyn FnMut()) {
-        if self.is_drawn {
-            let _ = stdio::write_all(StdStream::Stderr, tty::ERASE_LINE.as_bytes());
-            self.is_drawn = false;
-        }
-        write();
-        // Every message ends its line.
-        self.at_line_start = true;
-        if let Some(line) = self.line_if_due() {
-            self.is_drawn = stdio::write_all(StdStream::Stderr, line.as_bytes()).is_ok();
-        }
-    }
-
-    fn draw(&mut self) {
-        let line = self.line();
-        self.is_drawn = stdio::write_all(StdStream::Stderr, line.as_bytes()).is_ok();
-    }
-
-    /// Text that draws the line again behind output, if it may be drawn now.
-    fn line_if_due(&mut self) -> Option<String> {
-        let is_due = self.at_line_start
-            && !self.items.is_empty()
-            && self.redraws.permits(Instant::now())
-            && !tty::in_background(self.pid);
-        is_due.then(|| self.line())
-    }
-
-    fn line(&self) -> String {
-        tty::drawn(&fitting(&self.items, tty::columns()))
     }
 }

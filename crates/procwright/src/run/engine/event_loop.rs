@@ -326,12 +326,10 @@ impl<M: Memory> Run<'_, M> {
     /// Calls the hook of the clock if it is time for that.
     fn tick(&mut self, now: Instant) {
         let is_running = !self.program.has_exited();
-        if let Some(ticker) = &mut self.host.ticker
-            && ticker.next().reached(now)
-        {
+        let ticker = self.host.ticker.as_mut();
+        if let Some(hook) = ticker.and_then(|ticker| ticker.due(now)) {
             let running = &self.program.running;
-            let moment = moment(&self.streams, running, is_running, &self.phase);
-            ticker.tick(moment, now);
+            hook(moment(&self.streams, running, is_running, &self.phase));
         }
     }
 

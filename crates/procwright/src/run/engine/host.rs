@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use crate::error::BoxError;
 use crate::run::event_thread::EventThread;
+use crate::run::hooks::TickHook;
 use crate::run::ticker::Ticker;
 use crate::run::watch::{Demand, Moment, Watch};
 use procwright_os::poll;
@@ -20,7 +21,7 @@ pub(super) struct Host<'a> {
     /// What an event that goes to stderr calls `Until::Exit`.
     pub(super) until_exit: &'static str,
     pub(super) watch: Option<Box<dyn Watch + 'a>>,
-    pub(super) ticker: Option<Ticker<'a>>,
+    pub(super) ticker: Option<Ticker<TickHook<'a>>>,
     /// True if orphans come to this process.
     pub(super) orphans: Orphans,
     pub(super) demanded: DemandedEnd,

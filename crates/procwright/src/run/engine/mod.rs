@@ -14,6 +14,7 @@ mod start;
 mod stop;
 mod tell;
 
+pub use joined::StageMoment;
 pub(crate) use joined::{
     JoinedResult, JoinedRuns, JoinedStage, JoinedView, Joint, JointHooks, JointStop,
     StageUnstarted, start_joined,

@@ -58,7 +58,8 @@ impl<M: Memory> JoinedRuns<'_, M> {
                     Next::Pause => deadline = Deadline::at(Instant::now()),
                 }
             }
-            // A hook of a step may have forked: what is left is the parent's.
+            self.tick(Instant::now());
+            // A hook may have forked: what is left is the parent's.
             if self.runs.iter().any(Run::is_in_fork) {
                 return false;
             }
@@ -78,7 +79,10 @@ impl<M: Memory> JoinedRuns<'_, M> {
             let stop = stop.or_else(|| Some((self.reason_to_stop(now)?, None)));
             match stop {
                 Some((reason, by)) => self.begin_stop(reason, by, now),
-                None => self.turn(deadline.min(self.next_deadline())),
+                None => {
+                    let deadline = deadline.min(self.next_deadline());
+                    self.turn(deadline.min(self.next_tick()));
+                }
             }
         }
         false

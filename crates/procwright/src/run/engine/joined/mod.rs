@@ -7,6 +7,7 @@
 mod elastic;
 mod event_loop;
 mod explain;
+mod moment;
 mod start;
 
 use std::time::{Duration, Instant};
@@ -17,6 +18,7 @@ use crate::drain::Gauge;
 use crate::looks::Looks;
 use crate::run::collected::{Collected, Failure};
 use crate::run::output::{ReachedLimit, Reason};
+use crate::run::ticker::Ticker;
 use crate::run::watch::Watch;
 use crate::spool::Memory;
 use crate::std_stream::PerStream;
@@ -26,7 +28,9 @@ use procwright_process::Cancel;
 use procwright_process::holders::{PipeId, Role, RunPipe};
 
 use elastic::ElasticJoint;
+use moment::StagesHook;
 
+pub use moment::StageMoment;
 pub(crate) use start::{JoinedStage, StageUnstarted, start_joined};
 
 /// Limits and hooks of all together.
@@ -36,6 +40,8 @@ pub(crate) struct JointHooks<'a> {
     pub(crate) idle_timeout: Timeout,
     pub(crate) cancel: Option<Cancel>,
     pub(crate) watch: Option<Box<dyn Watch + 'a>>,
+    /// Hook that the clock calls, and how often.
+    pub(crate) every: Option<(Duration, StagesHook<'a>)>,
 }
 
 /// Runs of which each writes into the next one.
@@ -44,6 +50,7 @@ pub(crate) struct JoinedRuns<'a, M> {
     /// The pipe behind each but the last.
     joints: Vec<Joint>,
     hooks: JointHooks<'a>,
+    ticker: Option<Ticker<StagesHook<'a>>>,
     started: Instant,
     deadline: Deadline,
     /// Examinations before the limits of all together.

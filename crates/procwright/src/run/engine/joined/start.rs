@@ -11,6 +11,7 @@ use crate::looks::Looks;
 use crate::run::engine::run_state::Run;
 use crate::run::engine::start::{check, prepare};
 use crate::run::hooks::Hooks;
+use crate::run::ticker::Ticker;
 use crate::run::watch::Demand;
 use crate::spec::Spec;
 use crate::spool::{Memory, Overflow};
@@ -73,6 +74,8 @@ pub(crate) fn start_joined<'a, M: Memory>(
         return Err(at(0)(Unstarted::Cancelled));
     }
     let started = Instant::now();
+    let mut hooks = hooks;
+    let every = hooks.every.take();
     let mut prepared = Vec::with_capacity(specs.len());
     let mut joints = Vec::with_capacity(specs.len());
     let mut read_end = stdin;
@@ -132,6 +135,7 @@ pub(crate) fn start_joined<'a, M: Memory>(
         started,
         deadline: hooks.timeout.starting(started),
         looks: Looks::new(started, None),
+        ticker: every.map(|(period, hook)| Ticker::new(period, hook, started)),
         hooks,
         late_turns: 0,
         is_unwanted: false,

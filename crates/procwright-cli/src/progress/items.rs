@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// A part of the line.
 #[derive(Debug)]
-pub(super) struct ProgressItem {
+pub(crate) struct ProgressItem {
     text: String,
     /// Text behind the item, which is left out of all items unless the whole line
     /// has room.
@@ -12,11 +12,11 @@ pub(super) struct ProgressItem {
 }
 
 impl ProgressItem {
-    pub(super) fn new(text: impl Into<String>) -> ProgressItem {
+    pub(crate) fn new(text: impl Into<String>) -> ProgressItem {
         ProgressItem::with_more(text, "")
     }
 
-    pub(super) fn with_more(text: impl Into<String>, more: impl Into<String>) -> ProgressItem {
+    pub(crate) fn with_more(text: impl Into<String>, more: impl Into<String>) -> ProgressItem {
         let (text, more) = (text.into(), more.into());
         ProgressItem { text, more }
     }
@@ -46,7 +46,7 @@ pub(super) fn fitting(items: &[ProgressItem], columns: usize) -> String {
 }
 
 /// Part of the expected time that is over, and the rest of it.
-pub(super) fn outlook(elapsed: Duration, expected: Duration) -> String {
+pub(crate) fn outlook(elapsed: Duration, expected: Duration) -> String {
     match expected.checked_sub(elapsed) {
         Some(left) if !left.is_zero() => {
             let part = elapsed.as_secs_f64() / expected.as_secs_f64() * 100.0;
@@ -60,7 +60,7 @@ pub(super) fn outlook(elapsed: Duration, expected: Duration) -> String {
 }
 
 /// A time in at most two units, written as the options take it.
-pub(super) fn brief(time: Duration) -> String {
+pub(crate) fn brief(time: Duration) -> String {
     let secs = time.as_secs();
     match secs {
         0..60 => format!("{secs}s"),
