@@ -10,11 +10,11 @@ use super::ongoing::OngoingPipeline;
 use super::report::{PipelineCollected, PipelineOutput, joined};
 use crate::child::Unstarted;
 use crate::command::Command;
-use crate::error::Invalid;
+use crate::error::{BoxError, Invalid};
 use crate::quote::quote;
 use crate::run::{
-    Failure, Hooks, JoinedStage, JointHooks, Reason, StageMoment, StageUnstarted, Watch,
-    start_joined,
+    Behind, Failure, Hooks, JoinedStage, JointHooks, Reason, StageFunction, StageInput,
+    StageMoment, StageOutput, StageUnstarted, Watch, start_joined,
 };
 use crate::spec::{Sink, Spec, Stdin};
 use crate::spool::{Memory, Overflow};
@@ -43,6 +43,8 @@ pub struct Pipeline<'a> {
     pub(super) stages: Vec<Command<'a>>,
     pub(super) ok_codes: BTreeMap<usize, Vec<i32>>,
     pub(super) elastic: BTreeMap<usize, Overflow>,
+    /// Each with how many stages are before it.
+    pub(super) functions: Vec<(usize, StageFunction)>,
     pub(super) hooks: JointHooks<'a>,
     pub(super) stop: Option<Stop>,
     pub(super) rule: SuccessRule,
@@ -76,6 +78,15 @@ impl<'a> Command<'a> {
     pub fn pipe(self, next: Command<'a>) -> Pipeline<'a> {
         Pipeline::new([self, next])
     }
+
+    /// Has its stdout be read by a function, whose output the next program reads: see
+    /// [`Pipeline::pipe_fn`].
+    pub fn pipe_fn<F>(self, function: F) -> Pipeline<'a>
+    where
+        F: FnOnce(&mut StageInput, &mut StageOutput) -> Result<(), BoxError> + Send + 'static,
+    {
+        Pipeline::new([self]).pipe_fn(function)
+    }
 }
 
 impl<'a> Pipeline<'a> {
@@ -90,6 +101,7 @@ impl<'a> Pipeline<'a> {
             stages: stages.into_iter().collect(),
             ok_codes: BTreeMap::new(),
             elastic: BTreeMap::new(),
+            functions: Vec::new(),
             hooks: JointHooks::default(),
             stop: None,
             rule: SuccessRule::default(),
@@ -101,6 +113,58 @@ impl<'a> Pipeline<'a> {
     /// Adds a stage behind the last one.
     pub fn pipe(mut self, next: Command<'a>) -> Self {
         self.stages.push(next);
+        self
+    }
+
+    /// Adds a function behind the last stage, to which another program has to be added: it reads
+    /// what that stage writes, and what it writes is read by the next one. It is called on a
+    /// thread of its own, once all programs have been started, and its streams are closed when it
+    /// returns.
+    ///
+    /// Its error, or its panic, is a failure: all are stopped, the next program before it sees an
+    /// end of its input, and the pipeline is an [`Error::Foreign`]. That nobody reads what it
+    /// writes is forgiven as that of a program is, if it returns the error of the write; so is
+    /// the program before it, if the function has read enough and returns.
+    ///
+    /// When all are stopped its reads and writes fail with `ECANCELED`, as soon as the programs are
+    /// gone; a read does so before, in the place of an end which is of the stop. One that does
+    /// not return within 2 s of this is left to itself, and the report names it: a thread cannot
+    /// be ended.
+    ///
+    /// ```
+    /// use procwright::Command;
+    /// use std::io::{BufRead, BufReader, BufWriter, Write};
+    ///
+    /// let output = Command::new("printf").arg("pear\\napple\\n")
+    ///     .pipe_fn(|input, output| {
+    ///         let mut output = BufWriter::new(output);
+    ///         for line in BufReader::new(input).lines() {
+    ///             writeln!(output, "{}", line?.to_uppercase())?;
+    ///         }
+    ///         Ok(output.flush()?)
+    ///     })
+    ///     .pipe(Command::new("sort"))
+    ///     .run()?;
+    /// assert_eq!(output.stdout, b"APPLE\nPEAR\n");
+    /// # Ok::<(), procwright::pipeline::Error>(())
+    /// ```
+    pub fn pipe_fn<F>(mut self, function: F) -> Self
+    where
+        F: FnOnce(&mut StageInput, &mut StageOutput) -> Result<(), BoxError> + Send + 'static,
+    {
+        let before = self.stages.len();
+        self.functions.push((before, Box::new(function)));
+        self
+    }
+
+    /// Puts a function behind a stage, which counts from 0, as [`pipe_fn`](Pipeline::pipe_fn) puts
+    /// one behind the last of those that there are.
+    pub fn function<F>(mut self, stage: usize, function: F) -> Self
+    where
+        F: FnOnce(&mut StageInput, &mut StageOutput) -> Result<(), BoxError> + Send + 'static,
+    {
+        self.functions
+            .push((stage.saturating_add(1), Box::new(function)));
         self
     }
 
@@ -260,13 +324,14 @@ impl<'a> Pipeline<'a> {
         let (rule, ok_codes) = (self.rule, self.ok_codes);
         let commands = Commands::of(&self.stages);
         let mut stages = Vec::with_capacity(of);
+        let mut behinds = behinds(&self.elastic, self.functions);
         for (place, stage) in self.stages.into_iter().enumerate() {
-            let elastic = self.elastic.get(&place).copied();
+            let behind = behinds.remove(&place);
             let stage = joinable(stage, place, of, self.stop);
             let stage = stage.map(|(spec, hooks)| JoinedStage {
                 spec,
                 hooks,
-                elastic,
+                behind,
             });
             stages.push(stage.map_err(|source| Error::Invalid {
                 stage: Some(place),
@@ -276,6 +341,37 @@ impl<'a> Pipeline<'a> {
         let runs = start_joined(stages, None, self.hooks);
         let runs = runs.map_err(|refused| commands.unstarted(refused))?;
         Ok(OngoingPipeline::new(runs, commands.line(), rule, ok_codes))
+    }
+
+    /// Finds functions that are not between two programs, each alone.
+    fn check_functions(&self) -> Result<(), Invalid> {
+        let of = self.stages.len();
+        let wrong = |problem: &str, hint: &str| Err(Invalid::new("pipe_fn", problem, hint));
+        for (at, (before, _)) in self.functions.iter().enumerate() {
+            if *before == 0 || *before >= of {
+                return wrong(
+                    "is not between two programs",
+                    "what the first reads may come from stdin_iter or stdin_reader, and what the \
+                     last writes may go to tap_stream or tee_to",
+                );
+            }
+            if self.functions[..at]
+                .iter()
+                .any(|(other, _)| other == before)
+            {
+                return wrong(
+                    "has another function before it and no program between",
+                    "make one function of both",
+                );
+            }
+            if self.elastic.contains_key(&(before - 1)) {
+                return wrong(
+                    "is behind a stage that has an elastic buffer behind it",
+                    "leave one of them out, or put a cat between",
+                );
+            }
+        }
+        Ok(())
     }
 
     /// What becomes an error once it is over.
@@ -321,6 +417,7 @@ impl<'a> Pipeline<'a> {
                 "name a stage before the last",
             ));
         }
+        self.check_functions().or_else(invalid)?;
         let captures = self.stages.iter().enumerate().any(|(place, stage)| {
             let captured = stage.spec.captures();
             captured.stderr || (captured.stdout && place == last)
@@ -335,6 +432,19 @@ impl<'a> Pipeline<'a> {
         }
         Ok(())
     }
+}
+
+/// What is behind each stage in the place of a mere pipe.
+pub(super) fn behinds(
+    elastic: &BTreeMap<usize, Overflow>,
+    functions: Vec<(usize, StageFunction)>,
+) -> BTreeMap<usize, Behind> {
+    let elastic = elastic.iter();
+    let elastic = elastic.map(|(place, overflow)| (*place, Behind::Elastic(*overflow)));
+    let functions = functions.into_iter();
+    // Those before the first stage have been refused.
+    let functions = functions.map(|(before, function)| (before - 1, Behind::Function(function)));
+    elastic.chain(functions).collect()
 }
 
 /// The commands of the stages as a shell takes them, for errors.

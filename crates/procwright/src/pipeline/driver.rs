@@ -13,11 +13,10 @@ use super::report::PipelineReport;
 use crate::child::{StdinProducer, Unstarted, pipe_error};
 use crate::error::{BoxError, SpawnError, Step};
 use crate::run::{
-    Demand, EventHook, Failure, Hooks, JoinedStage, JoinedView, JointHooks, Moment, Outlets,
+    Behind, Demand, EventHook, Failure, Hooks, JoinedStage, JoinedView, JointHooks, Moment, Outlets,
     StageUnstarted, Watch, start_joined,
 };
 use crate::spec::Spec;
-use crate::spool::Overflow;
 use crate::taps::TapPlan;
 use procwright_os::fork::{ForkId, OnceBox};
 use procwright_os::sync::Mutex;
@@ -29,7 +28,7 @@ use procwright_process::Cancel;
 /// A stage as the thread gets it: hooks that stay with the caller's thread are not among these.
 pub(super) struct DrivenStage {
     pub(super) spec: Arc<Spec>,
-    pub(super) elastic: Option<Overflow>,
+    pub(super) behind: Option<Behind>,
     pub(super) producer: Option<StdinProducer>,
     pub(super) taps: TapPlan,
     pub(super) cancel: Option<Cancel>,
@@ -183,7 +182,7 @@ fn drive(pipeline: DrivenPipeline, shared: Arc<DriverShared>, answer: &Sender<An
             outlets: stage.outlets,
             ..Hooks::default()
         },
-        elastic: stage.elastic,
+        behind: stage.behind,
     });
     let hooks = JointHooks {
         timeout: pipeline.timeout,

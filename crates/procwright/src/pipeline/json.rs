@@ -24,6 +24,12 @@ impl PipelineReport {
             let mut value = stage.report.to_json();
             value["judgement"] = stage.judgement.name().into();
             value["elastic"] = stage.elastic.as_ref().map_or(Value::Null, figures);
+            if let Some(function) = stage.function {
+                value["function"] = json!({
+                    "end": function.end.name(),
+                    "judgement": function.judgement.name(),
+                });
+            }
             value
         });
         json!({

@@ -1,6 +1,6 @@
 //! What each stage's end means for the whole.
 
-use crate::run::{Joint, JointStop, Reason, Report};
+use crate::run::{FunctionEnd, Joint, JointStop, Reason, Report};
 use procwright_process::{Exit, Signal};
 
 /// The rule by which a pipeline succeeds.
@@ -72,6 +72,16 @@ impl Judgement {
     }
 }
 
+/// What became of a [function](super::Pipeline::pipe_fn) between two programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FunctionReport {
+    /// How it came out.
+    pub end: FunctionEnd,
+    /// What that means for the whole.
+    pub judgement: Judgement,
+}
+
 /// The exit code of a shell whose last program died of SIGPIPE: 128 + 13.
 const SHELL_SIGPIPE: i32 = 141;
 
@@ -120,17 +130,26 @@ fn tells_of_broken_pipe(words: &[u8]) -> bool {
         || windows.any(|window| window.eq_ignore_ascii_case(BROKEN_PIPE))
 }
 
-/// Judges each stage. `joints` are the pipes between them.
+/// Judges each stage, and the function behind it if there is one. `joints` are the pipes between
+/// them.
 pub(super) fn judge(
     rule: SuccessRule,
     stages: &[StageEnd<'_>],
     joints: &[Joint],
     stop: Option<JointStop>,
-) -> Vec<Judgement> {
+) -> Vec<(Judgement, Option<FunctionReport>)> {
     let to_blame = stages_to_blame(stages, joints, stop);
     let mut judgements = vec![Judgement::Success; stages.len()];
+    let mut functions = vec![None; stages.len()];
     for (place, stage) in stages.iter().enumerate().rev() {
-        let next = judgements.get(place + 1).copied();
+        let next_program = judgements.get(place + 1).copied();
+        let function = joints.get(place).and_then(Joint::function);
+        let function = function.zip(next_program).map(|((end, held_up), next)| {
+            let judgement = judge_function(rule, end, held_up, next);
+            FunctionReport { end, judgement }
+        });
+        functions[place] = function;
+        let next = function.map(|function| function.judgement).or(next_program);
         let is_ignored = rule == SuccessRule::Last && next.is_some();
         judgements[place] = if stage.was_stopped() {
             match to_blame.contains(&place) {
@@ -153,7 +172,27 @@ pub(super) fn judge(
             }
         };
     }
-    judgements
+    judgements.into_iter().zip(functions).collect()
+}
+
+/// Judges a function; `next` is what the end of the program behind it means.
+fn judge_function(
+    rule: SuccessRule,
+    end: FunctionEnd,
+    held_up: bool,
+    next: Judgement,
+) -> Judgement {
+    match end {
+        FunctionEnd::Returned => Judgement::Success,
+        FunctionEnd::BrokenPipe if !next.is_well() => Judgement::Collateral,
+        FunctionEnd::BrokenPipe => match rule {
+            SuccessRule::Strict => Judgement::Failed,
+            SuccessRule::Forgiving | SuccessRule::Last => Judgement::Forgiven,
+        },
+        FunctionEnd::Cancelled if !held_up => Judgement::Collateral,
+        // One that has not come out is named, whoever held up whom.
+        FunctionEnd::Failed | FunctionEnd::Cancelled | FunctionEnd::Running => Judgement::Failed,
+    }
 }
 
 /// The places of the stages that were in the way of the others when all were stopped.
@@ -170,6 +209,8 @@ fn stages_to_blame(
             (None, _) => return Vec::new(),
         },
     };
+    let function = |place: usize| joints.get(place).and_then(Joint::function);
+    let goes_on = |place: usize| function(place).is_some_and(|(end, _)| !has_ended_itself(end));
     let was_stopped = |place: usize| stages.get(place).is_some_and(StageEnd::was_stopped);
     let at_stop = |place: usize| joints.get(place).and_then(|joint| joint.at_stop);
     // One whose input is empty waits for the one before it, or for what that has left behind,
@@ -178,7 +219,8 @@ fn stages_to_blame(
     let waits = |place: usize| {
         let before = place.checked_sub(1);
         let for_input = before.and_then(at_stop).is_some_and(|ends| ends.is_empty);
-        let for_output = was_stopped(place + 1) && at_stop(place).is_some_and(|ends| ends.is_full);
+        let is_read = was_stopped(place + 1) || goes_on(place);
+        let for_output = is_read && at_stop(place).is_some_and(|ends| ends.is_full);
         for_input || for_output
     };
     let stopped: Vec<usize> = by
@@ -190,10 +232,18 @@ fn stages_to_blame(
         .copied()
         .filter(|place| !waits(*place))
         .collect();
-    match busy.is_empty() {
+    let is_a_function = joints
+        .iter()
+        .filter_map(Joint::function)
+        .any(|(_, held_up)| held_up);
+    match busy.is_empty() && !is_a_function {
         true => stopped,
         false => busy,
     }
+}
+
+fn has_ended_itself(function: FunctionEnd) -> bool {
+    matches!(function, FunctionEnd::Returned | FunctionEnd::BrokenPipe)
 }
 
 #[cfg(test)]

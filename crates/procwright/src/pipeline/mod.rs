@@ -33,10 +33,10 @@ mod ongoing;
 mod report;
 mod spawn;
 
-pub use crate::run::StageMoment;
+pub use crate::run::{FunctionEnd, StageInput, StageMoment, StageOutput};
 pub use builder::Pipeline;
 pub use child::{PipelineChild, PipelineSleep, PipelineWait};
 pub use error::Error;
-pub use judgement::{Judgement, SuccessRule};
+pub use judgement::{FunctionReport, Judgement, SuccessRule};
 pub use ongoing::OngoingPipeline;
 pub use report::{PipelineCollected, PipelineOutput, PipelineReport, StageReport};

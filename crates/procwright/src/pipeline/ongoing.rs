@@ -114,7 +114,7 @@ fn concluded<M: Memory>(
     let mut stdout = None;
     let mut stderr = Vec::with_capacity(result.stages.len());
     let parts = result.stages.into_iter().zip(judgements);
-    for (place, (stage, judgement)) in parts.enumerate() {
+    for (place, (stage, (judgement, function))) in parts.enumerate() {
         if let Some(own) = stage.failure {
             failure.get_or_insert((Some(place), own));
         }
@@ -125,6 +125,7 @@ fn concluded<M: Memory>(
             report: stage.report,
             judgement,
             elastic: result.joints.get(place).and_then(Joint::figures),
+            function,
         });
     }
     let stops = stages.iter().filter_map(|stage| stage.report.stop_duration);

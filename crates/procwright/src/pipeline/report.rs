@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::judgement::{Judgement, SuccessRule};
+use super::judgement::{FunctionReport, Judgement, SuccessRule};
 use crate::buffer::Figures;
-use crate::run::{Failure, ReachedLimit, Reason, Report, predicate};
+use crate::run::{Failure, FunctionEnd, ReachedLimit, Reason, Report, predicate};
 
 /// Everything about a pipeline but its data.
 #[derive(Clone, Debug)]
@@ -36,6 +36,8 @@ pub struct StageReport {
     pub judgement: Judgement,
     /// Figures of the [elastic buffer](super::Pipeline::elastic) behind it; none without one.
     pub elastic: Option<Figures>,
+    /// What became of the [function](super::Pipeline::pipe_fn) behind it; none without one.
+    pub function: Option<FunctionReport>,
 }
 
 /// The result of a pipeline that ended by itself, or that was to be returned anyway.
@@ -84,7 +86,11 @@ impl PipelineReport {
     /// True if it ended by itself, and well by its rule.
     pub fn success(&self) -> bool {
         let mut stages = self.stages.iter();
-        self.reason == Reason::Finished && stages.all(|stage| stage.judgement.is_well())
+        let is_well = |stage: &StageReport| {
+            let function = stage.function.is_none_or(|one| one.judgement.is_well());
+            function && stage.judgement.is_well()
+        };
+        self.reason == Reason::Finished && stages.all(is_well)
     }
 
     /// The commands as a shell takes them, with `|` between; of a long one the beginning and
@@ -110,7 +116,11 @@ impl PipelineReport {
             let outcome = stage.report.outcome();
             format!("stage {} of {} {outcome}", place + 1, self.stages.len())
         });
-        let failed: Vec<String> = failed.collect();
+        let functions = self.failed_functions().map(|(place, function)| {
+            let name = self.function_name(place);
+            format!("{name} {}", told(function.end))
+        });
+        let failed: Vec<String> = failed.chain(functions).collect();
         format!("failed: {}", failed.join(", "))
     }
 
@@ -123,6 +133,21 @@ impl PipelineReport {
     pub fn failed(&self) -> impl Iterator<Item = (usize, &StageReport)> {
         let stages = self.stages.iter().enumerate();
         stages.filter(|(_, stage)| stage.judgement == Judgement::Failed)
+    }
+
+    /// The functions that are to blame, with the places of the stages before them.
+    fn failed_functions(&self) -> impl Iterator<Item = (usize, FunctionReport)> {
+        let stages = self.stages.iter().enumerate();
+        let functions = stages.filter_map(|(place, stage)| Some((place, stage.function?)));
+        functions.filter(|(_, function)| function.judgement == Judgement::Failed)
+    }
+
+    fn function_name(&self, place: usize) -> String {
+        format!(
+            "the function behind stage {} of {}",
+            place + 1,
+            self.stages.len()
+        )
     }
 
     /// The text of an error: the outcome, each stage that is to blame with what is known of it
@@ -147,6 +172,13 @@ impl PipelineReport {
             let facts = facts.replace('\n', "\n  ");
             let _ = write!(text, "\n  stage {} of {of}{what}: {facts}", place + 1);
         }
+        for (place, function) in self.failed_functions() {
+            let name = self.function_name(place);
+            let _ = match function.end {
+                FunctionEnd::Cancelled => write!(text, "\n  {name} held up the rest"),
+                end => write!(text, "\n  {name} {}", told(end)),
+            };
+        }
         let stages = self.stages.iter().enumerate();
         for (place, stage) in stages.filter(|(_, one)| one.judgement == Judgement::Collateral) {
             let command = stage.report.command();
@@ -162,6 +194,17 @@ impl PipelineReport {
             );
         }
         text
+    }
+}
+
+/// What a function has come to, as a predicate.
+fn told(end: FunctionEnd) -> &'static str {
+    match end {
+        FunctionEnd::Returned => "returned",
+        FunctionEnd::BrokenPipe => "wrote what nobody reads",
+        FunctionEnd::Failed => "failed",
+        FunctionEnd::Cancelled => "was cut short",
+        FunctionEnd::Running => "has not returned, and its thread goes on",
     }
 }
 

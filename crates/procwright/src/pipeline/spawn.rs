@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use super::builder::{Commands, Pipeline, joinable};
+use super::builder::{Commands, Pipeline, behinds, joinable};
 use super::child::{Held, PipelineChild};
 use super::driver::{self, DrivenPipeline, DrivenStage, DriverShared, no_descriptor};
 use super::error::Error;
@@ -52,7 +52,7 @@ impl Pipeline<'_> {
     ///
     /// # Errors
     /// As [`spawn`](Pipeline::spawn).
-    pub fn spawn_with(mut self, overflow: Overflow) -> Result<PipelineChild, Error> {
+    pub fn spawn_with(self, overflow: Overflow) -> Result<PipelineChild, Error> {
         self.check_whole()?;
         let for_run_alone = [
             (
@@ -81,8 +81,9 @@ impl Pipeline<'_> {
         let mut stages = Vec::with_capacity(of);
         let mut outlets = Vec::with_capacity(of);
         let mut specs = Vec::with_capacity(of);
+        let mut behinds = behinds(&self.elastic, self.functions);
         for (place, mut stage) in self.stages.into_iter().enumerate() {
-            let elastic = self.elastic.remove(&place);
+            let behind = behinds.remove(&place);
             // Its stage is told of as that of a run is, and no child has one.
             let on_event = stage.hooks.on_event.take();
             let at_stage = |source| Error::Invalid {
@@ -103,7 +104,7 @@ impl Pipeline<'_> {
                 .map_err(|unstarted| commands.unstarted(StageUnstarted { place, unstarted }))?;
             stages.push(DrivenStage {
                 spec: Arc::clone(&spec),
-                elastic,
+                behind,
                 producer: hooks.producer,
                 taps: hooks.taps,
                 cancel: hooks.cancel,

@@ -122,6 +122,8 @@ pub enum Foreign {
     Event,
     /// The watch over a descriptor of the caller's.
     Watch,
+    /// The function between a stage of a pipeline and the next one.
+    Function,
 }
 
 impl std::fmt::Display for Foreign {
@@ -132,6 +134,7 @@ impl std::fmt::Display for Foreign {
             Foreign::Relay => "passing on the output",
             Foreign::Event => "the event hook",
             Foreign::Watch => "the watch",
+            Foreign::Function => "the function for the output",
         })
     }
 }

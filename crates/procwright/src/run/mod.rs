@@ -17,11 +17,11 @@ mod ticker;
 mod watch;
 
 pub use collected::{Collected, Failure};
-pub use engine::StageMoment;
 pub(crate) use engine::{
-    JoinedResult, JoinedRuns, JoinedStage, JoinedView, Joint, JointHooks, JointStop, Run,
-    StageUnstarted, start, start_joined,
+    Behind, JoinedResult, JoinedRuns, JoinedStage, JoinedView, Joint, JointHooks, JointStop, Run,
+    StageFunction, StageUnstarted, start, start_joined,
 };
+pub use engine::{FunctionEnd, StageInput, StageMoment, StageOutput};
 pub use error::{Error, Foreign};
 pub use event::Event;
 pub(crate) use event_thread::EventThread;

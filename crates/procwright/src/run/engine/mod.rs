@@ -14,10 +14,10 @@ mod start;
 mod stop;
 mod tell;
 
-pub use joined::StageMoment;
 pub(crate) use joined::{
-    JoinedResult, JoinedRuns, JoinedStage, JoinedView, Joint, JointHooks, JointStop,
-    StageUnstarted, start_joined,
+    Behind, JoinedResult, JoinedRuns, JoinedStage, JoinedView, Joint, JointHooks, JointStop,
+    StageFunction, StageUnstarted, start_joined,
 };
+pub use joined::{FunctionEnd, StageInput, StageMoment, StageOutput};
 pub(crate) use run_state::Run;
 pub(crate) use start::start;

@@ -5,15 +5,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use super::next_pipe::{NextPipe, RingOnDrop};
 use crate::buffer::{Buffer, Error, Figures, Monitor, Outcome};
 use crate::child::Unstarted;
 use crate::error::{SpawnError, Step};
 use crate::spool::Overflow;
 use procwright_os::fork::CloseOnFork;
-use procwright_os::pipe::{self, EndsProbe};
 use procwright_os::thread;
 use procwright_os::wake::Wake;
-use procwright_process::holders::{PipeId, Role, RunPipe};
 
 /// A buffer between two pipes, with its two threads. Dropped, it is cut.
 ///
@@ -31,10 +30,7 @@ pub(super) struct ElasticJoint {
     /// The end to write of the pipe to the run behind, if not all was passed on: who reads must
     /// not take a part for all of it, and is stopped before it sees an end.
     unfinished: Option<Arc<CloseOnFork>>,
-    /// Tells of the pipe to the run behind.
-    probe: Option<EndsProbe>,
-    /// The name of that pipe, by which those are found that hold it.
-    id: Option<PipeId>,
+    next: NextPipe,
 }
 
 /// What came of a buffer; with its output, if that has not got all.
@@ -55,11 +51,7 @@ impl ElasticJoint {
             Error::Setup(error) => SpawnError::new(step, "", error).into(),
             other => SpawnError::new(step, "", io::Error::other(other)).into(),
         };
-        let (read, write) = pipe::pipe().map_err(no_descriptor)?;
-        // So that a write which waits can be cut.
-        pipe::set_nonblocking(&write).map_err(no_descriptor)?;
-        let probe = EndsProbe::new(read.as_fd(), write.as_fd()).ok();
-        let id = PipeId::of(&read).ok();
+        let (next, read, write) = NextPipe::new().map_err(no_descriptor)?;
         let cut = Arc::new(Wake::new().map_err(no_descriptor)?);
         let done = Arc::new(Wake::new().map_err(no_descriptor)?);
         let buffer = Buffer::new(overflow).map_err(|error| refused(error, Step::Pipe))?;
@@ -80,8 +72,7 @@ impl ElasticJoint {
             done,
             thread: Some(thread),
             unfinished: None,
-            probe,
-            id,
+            next,
         };
         Ok((joint, read))
     }
@@ -91,21 +82,9 @@ impl ElasticJoint {
         self.thread.as_ref().map(|_| self.done.as_fd())
     }
 
-    /// True if the run behind waits for more, false if that is not known.
-    pub(super) fn is_empty(&self) -> bool {
-        let ends = self.probe.as_ref().and_then(|probe| probe.look().ok());
-        ends.is_some_and(|ends| ends.is_empty)
-    }
-
-    /// The end that the program behind it reads, and whoever has it from that program; none if
-    /// nothing more is passed on.
-    pub(super) fn read_end(&self) -> Option<RunPipe> {
-        self.thread.as_ref()?;
-        Some(RunPipe {
-            id: self.id?,
-            role: Role::Reads,
-            label: "the pipe from the stage before",
-        })
+    /// The pipe to the run behind.
+    pub(super) fn next(&self) -> &NextPipe {
+        &self.next
     }
 
     /// Takes note of its end.
@@ -139,14 +118,5 @@ impl ElasticJoint {
 impl Drop for ElasticJoint {
     fn drop(&mut self) {
         self.cut();
-    }
-}
-
-/// Rings also when the thread panics.
-struct RingOnDrop(Arc<Wake>);
-
-impl Drop for RingOnDrop {
-    fn drop(&mut self) {
-        self.0.ring();
     }
 }

@@ -2,10 +2,10 @@
 
 use std::io;
 use std::os::fd::AsFd;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::elastic::ElasticJoint;
-use super::{JoinedRuns, JointStop};
+use super::between::Between;
+use super::{JoinedRuns, Joint, JointStop};
 use crate::drain::{InlineTurn, Moved, PollOwner};
 use crate::run::collected::Failure;
 use crate::run::engine::event_loop::{LATE_TURNS, Next, moment, watched};
@@ -19,12 +19,16 @@ use procwright_os::signal::NoSigpipe;
 use procwright_os::time::Deadline;
 use procwright_process::holders::RunPipe;
 
+/// How long a function that has been cut is waited for. It may go on for ever, and a thread cannot
+/// be ended.
+const COMES_OUT: Duration = Duration::from_secs(2);
+
 /// Whose descriptor is polled.
 #[derive(Clone, Copy)]
 enum Owner {
     Stage(usize, PollOwner),
-    /// The buffer behind the run of this place.
-    Elastic(usize),
+    /// What is between the run of this place and the next one.
+    Between(usize),
     Cancel,
     Watch,
 }
@@ -65,10 +69,9 @@ impl<M: Memory> JoinedRuns<'_, M> {
             }
             if self.runs.iter().all(Run::is_closed) {
                 if self.stop.is_some() {
-                    // Those that the bytes were for are gone, or cannot be ended.
-                    self.elastic_joints().for_each(|(_, elastic)| elastic.cut());
+                    self.cut(Instant::now());
                 }
-                if self.elastic_joints().next().is_none() {
+                if self.passing_on().next().is_none() {
                     return true;
                 }
             }
@@ -134,7 +137,7 @@ impl<M: Memory> JoinedRuns<'_, M> {
 
     fn next_deadline(&self) -> Deadline {
         if self.stop.is_some() {
-            return Deadline::NEVER;
+            return self.give_up;
         }
         let now = Instant::now();
         self.deadline
@@ -144,17 +147,14 @@ impl<M: Memory> JoinedRuns<'_, M> {
 
     /// Begins the stop of all that are left, the last one first.
     fn begin_stop(&mut self, reason: Reason, by: Option<usize>, now: Instant) {
-        // Before the first signal: what it does to a pipe says nothing of those that hang.
-        for joint in &mut self.joints {
-            joint.at_stop = joint.look_at_both();
-        }
+        self.joints.iter_mut().for_each(Joint::note_stop);
         // All are prepared before the first signal: or the end of one would be the end of the
         // input of the next, which would seem to have ended by itself.
         let mut prepared = Vec::with_capacity(self.runs.len());
         for place in 0..self.runs.len() {
             let run = &self.runs[place];
-            // One that is over may have left a reader behind, for whom its buffer waits.
-            let is_over = run.is_closed() && self.buffer_before(place).is_none();
+            // One that is over may have left a reader behind, for whom what is before it waits.
+            let is_over = run.is_closed() && self.pipe_before(place).is_none();
             if is_over || run.is_stopping() {
                 continue;
             }
@@ -176,7 +176,7 @@ impl<M: Memory> JoinedRuns<'_, M> {
                 _ => reason,
             };
             let heirs = self.heirs_before(place);
-            let others = heirs.into_iter().chain(self.buffer_before(place));
+            let others = heirs.into_iter().chain(self.pipe_before(place));
             let others = others.collect();
             let diagnosis = match by {
                 None => self.diagnosis(reason, place),
@@ -186,7 +186,7 @@ impl<M: Memory> JoinedRuns<'_, M> {
             prepared.push(place);
         }
         let is_limit = matches!(reason, Reason::Timeout | Reason::IdleTimeout);
-        let is_over = prepared.is_empty() && self.elastic_joints().next().is_none();
+        let is_over = prepared.is_empty() && self.passing_on().next().is_none();
         if is_over && by.is_none() && is_limit {
             // All had ended by themselves, in time.
             return;
@@ -210,25 +210,36 @@ impl<M: Memory> JoinedRuns<'_, M> {
         self.joints[before].write_end()
     }
 
-    /// The pipe into the run of this place from a buffer that passes on.
-    fn buffer_before(&self, place: usize) -> Option<RunPipe> {
+    /// The pipe into the run of this place from a thread of ours that passes on.
+    fn pipe_before(&self, place: usize) -> Option<RunPipe> {
         let before = place.checked_sub(1)?;
-        self.joints[before].elastic.as_ref()?.read_end()
+        self.joints[before].between.as_ref()?.read_end()
     }
 
-    /// The buffers that pass on, by the places of the runs that they are behind.
-    fn elastic_joints(&self) -> impl Iterator<Item = (usize, &ElasticJoint)> {
+    /// Buffers and functions that pass on, by the places of the runs that they are behind.
+    fn passing_on(&self) -> impl Iterator<Item = (usize, &Between)> {
         let joints = self.joints.iter().enumerate();
-        let elastic = joints.filter_map(|(place, joint)| Some((place, joint.elastic.as_ref()?)));
-        elastic.filter(|(_, elastic)| elastic.awaited_fd().is_some())
+        let between = joints.filter_map(|(place, joint)| Some((place, joint.between.as_ref()?)));
+        between.filter(|(_, between)| between.awaited_fd().is_some())
     }
 
-    /// Takes note of the end of the buffer behind the run of this place.
-    fn note_end_of_buffer(&mut self, place: usize) {
-        let elastic = self.joints[place].elastic.as_mut();
-        if let Some(Err(error)) = elastic.map(ElasticJoint::note_end) {
-            let failure = (Some(place), Failure::Io(error));
-            self.failure.get_or_insert(failure);
+    /// Has nothing more passed on: those that the bytes were for are gone, or cannot be ended.
+    /// A function that does not come out is not waited for any longer than that of a stop.
+    fn cut(&mut self, now: Instant) {
+        self.passing_on().for_each(|(_, between)| between.cut());
+        self.give_up = self.give_up.min(Deadline::at(now + COMES_OUT));
+        if self.give_up.reached(now) {
+            let betweens = self.joints.iter_mut();
+            let betweens = betweens.filter_map(|joint| joint.between.as_mut());
+            betweens.for_each(Between::give_up);
+        }
+    }
+
+    /// Takes note of the end of what is behind the run of this place.
+    fn note_end_of_between(&mut self, place: usize) {
+        let between = self.joints[place].between.as_mut();
+        if let Some(Err(failure)) = between.map(Between::note_end) {
+            self.failure.get_or_insert((Some(place), failure));
         }
     }
 
@@ -281,7 +292,7 @@ impl<M: Memory> JoinedRuns<'_, M> {
                                 run.note_refusal(error);
                             }
                         }
-                        Owner::Elastic(place) => self.note_end_of_buffer(place),
+                        Owner::Between(place) => self.note_end_of_between(place),
                         Owner::Watch => is_watch_ready = true,
                         // `reason_to_stop` asks it.
                         Owner::Cancel => {}
@@ -325,10 +336,10 @@ impl<M: Memory> JoinedRuns<'_, M> {
                 owners.push(Owner::Stage(place, owner));
             })?;
         }
-        for (place, elastic) in self.elastic_joints() {
-            if let Some(fd) = elastic.awaited_fd() {
+        for (place, between) in self.passing_on() {
+            if let Some(fd) = between.awaited_fd() {
                 fds.push(poll::Fd::from_borrowed_fd(fd, Flags::IN));
-                owners.push(Owner::Elastic(place));
+                owners.push(Owner::Between(place));
             }
         }
         if let Some(cancel) = self.hooks.cancel.as_ref().filter(|_| self.stop.is_none()) {
@@ -348,7 +359,7 @@ impl<M: Memory> JoinedRuns<'_, M> {
     /// Asks the watch of all what it wants. It is told of the last program that is left.
     fn ask_watch(&mut self) {
         let left = self.runs.iter().rev().find(|run| !run.is_closed());
-        // Behind the last program there may be a buffer that still passes on.
+        // Behind the last program there may be something that still passes on.
         let left = left.or(self.runs.last());
         let (Some(run), Some(watch)) = (left, &mut self.hooks.watch) else {
             return;

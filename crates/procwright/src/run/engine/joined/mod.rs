@@ -4,10 +4,13 @@
 //! report. What is here is what they have in common: one thread and one wait, the limits of
 //! the whole, and that one of them is not stopped without the others.
 
+mod between;
 mod elastic;
 mod event_loop;
 mod explain;
+mod function;
 mod moment;
+mod next_pipe;
 mod start;
 
 use std::time::{Duration, Instant};
@@ -27,9 +30,12 @@ use procwright_os::time::{Deadline, Timeout};
 use procwright_process::Cancel;
 use procwright_process::holders::{PipeId, Role, RunPipe};
 
-use elastic::ElasticJoint;
+use between::Between;
 use moment::StagesHook;
 
+pub(crate) use between::Behind;
+pub(crate) use function::StageFunction;
+pub use function::{FunctionEnd, StageInput, StageOutput};
 pub use moment::StageMoment;
 pub(crate) use start::{JoinedStage, StageUnstarted, start_joined};
 
@@ -64,21 +70,23 @@ pub(crate) struct JoinedRuns<'a, M> {
     /// True if the caller is to have a turn.
     is_to_pause: bool,
     stop: Option<JointStop>,
+    /// The time at which functions that do not come out of a stop are given up.
+    give_up: Deadline,
     /// The first failure of what belongs to the whole, and the place of the run that it is
     /// behind.
     failure: Option<(Option<usize>, Failure)>,
 }
 
-/// The pipe between a run and the next one, which nobody here holds open, or two pipes and the
-/// buffer between them.
+/// The pipe between a run and the next one, which nobody here holds open, or two pipes and what
+/// is between them.
 #[derive(Default)]
 pub(crate) struct Joint {
     /// None where no descriptor was left for it.
     probe: Option<EndsProbe>,
     /// Its name, by which those are found that hold it.
     id: Option<PipeId>,
-    /// The buffer that reads it, and that the run behind reads.
-    elastic: Option<ElasticJoint>,
+    /// What reads it, and the run behind reads.
+    between: Option<Between>,
     /// As it was when the program before it was seen to have ended.
     pub(crate) behind_writer: Option<PipeEnds>,
     /// As it was before the first signal of a stop.
@@ -93,18 +101,35 @@ impl Joint {
     /// As [`look`](Self::look), of both its sides.
     fn look_at_both(&self) -> Option<PipeEnds> {
         let ends = self.look()?;
-        Some(match &self.elastic {
+        Some(match &self.between {
             None => ends,
-            Some(elastic) => PipeEnds {
-                is_empty: elastic.is_empty(),
+            Some(between) => PipeEnds {
+                is_empty: between.is_empty(),
                 ..ends
             },
         })
     }
 
+    /// Notes that all are being stopped, before the first signal: what that does to a pipe says
+    /// nothing of those that hang.
+    fn note_stop(&mut self) {
+        let ends = self.look();
+        self.at_stop = self.look_at_both();
+        if let Some(between) = &mut self.between {
+            between.note_stop(ends.is_some_and(|ends| !ends.is_empty || !ends.has_writer));
+        }
+    }
+
     /// Figures of the buffer, if there is one.
     pub(crate) fn figures(&self) -> Option<Figures> {
-        self.elastic.as_ref().map(ElasticJoint::figures)
+        self.between.as_ref().and_then(Between::figures)
+    }
+
+    /// What became of the function, if there is one, and whether it held up the rest when all
+    /// were stopped.
+    pub(crate) fn function(&self) -> Option<(FunctionEnd, bool)> {
+        let function = self.between.as_ref()?.function()?;
+        Some((function.end(), function.held_up()))
     }
 
     /// The end that the program before it writes to, and whoever has it from that program.

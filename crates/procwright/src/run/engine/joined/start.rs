@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::elastic::ElasticJoint;
+use super::between::{Behind, Between};
 use super::{JoinedRuns, Joint, JointHooks};
 use crate::child::{self, JoinEnds, Unstarted};
 use crate::error::{SpawnError, Step};
@@ -14,9 +14,10 @@ use crate::run::hooks::Hooks;
 use crate::run::ticker::Ticker;
 use crate::run::watch::Demand;
 use crate::spec::Spec;
-use crate::spool::{Memory, Overflow};
+use crate::spool::Memory;
 use crate::trace::Trace;
 use procwright_os::pipe::{self, EndsProbe};
+use procwright_os::time::Deadline;
 use procwright_process::holders::PipeId;
 use procwright_process::{Cancel, Stop};
 use std::os::fd::{AsFd, OwnedFd};
@@ -31,8 +32,8 @@ pub(crate) struct StageUnstarted {
 pub(crate) struct JoinedStage<'a> {
     pub(crate) spec: Arc<Spec>,
     pub(crate) hooks: Hooks<'a>,
-    /// The policy of an elastic buffer behind it, if there is to be one.
-    pub(crate) elastic: Option<Overflow>,
+    /// What is to be between it and the next one, if that is no mere pipe.
+    pub(crate) behind: Option<Behind>,
 }
 
 /// Starts the runs, the stdout of each joined to the stdin of the next.
@@ -51,11 +52,11 @@ pub(crate) fn start_joined<'a, M: Memory>(
     let at = |place| move |unstarted| StageUnstarted { place, unstarted };
     let mut specs = Vec::with_capacity(stages.len());
     let mut stage_hooks = Vec::with_capacity(stages.len());
-    let mut policies = Vec::with_capacity(stages.len());
+    let mut behinds = Vec::with_capacity(stages.len());
     for stage in stages {
         specs.push(stage.spec);
         stage_hooks.push(stage.hooks);
-        policies.push(stage.elastic);
+        behinds.push(stage.behind);
     }
     let mut launches = Vec::with_capacity(specs.len());
     for (place, (spec, hooks)) in specs.iter().zip(&stage_hooks).enumerate() {
@@ -77,7 +78,7 @@ pub(crate) fn start_joined<'a, M: Memory>(
     let mut hooks = hooks;
     let every = hooks.every.take();
     let mut prepared = Vec::with_capacity(specs.len());
-    let mut joints = Vec::with_capacity(specs.len());
+    let mut joints: Vec<Joint> = Vec::with_capacity(specs.len());
     let mut read_end = stdin;
     let parts = specs.iter().zip(stage_hooks).zip(launches);
     for (place, ((spec, stage_hooks), (launch, trace))) in parts.enumerate() {
@@ -98,19 +99,19 @@ pub(crate) fn start_joined<'a, M: Memory>(
                 );
             }
             let id = PipeId::of(&read).ok();
-            let (elastic, read) = match policies[place] {
+            let (between, read) = match behinds[place].take() {
                 None => (None, read),
-                Some(overflow) => {
-                    let made = ElasticJoint::new(overflow, read);
+                Some(behind) => {
+                    let made = Between::new(behind, read);
                     let made = made.map_err(|error| child::given_up(error, spec, trace));
-                    let (elastic, read) = made.map_err(at(place))?;
-                    (Some(elastic), read)
+                    let (between, read) = made.map_err(at(place))?;
+                    (Some(between), read)
                 }
             };
             joints.push(Joint {
                 probe,
                 id,
-                elastic,
+                between,
                 ..Joint::default()
             });
             read_end = Some(read);
@@ -129,6 +130,8 @@ pub(crate) fn start_joined<'a, M: Memory>(
         }
     }
     runs.reverse();
+    let betweens = joints.iter_mut().filter_map(|joint| joint.between.as_mut());
+    betweens.for_each(Between::begin);
     Ok(JoinedRuns {
         runs,
         joints,
@@ -142,6 +145,7 @@ pub(crate) fn start_joined<'a, M: Memory>(
         is_hurried: false,
         is_to_pause: false,
         stop: None,
+        give_up: Deadline::NEVER,
         failure: None,
     })
 }

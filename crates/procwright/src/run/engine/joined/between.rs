@@ -1,0 +1,130 @@
+//! What may stand in the place of the pipe between two runs, with threads of its own.
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use super::elastic::ElasticJoint;
+use super::function::{FunctionJoint, StageFunction};
+use super::next_pipe::NextPipe;
+use crate::buffer::Figures;
+use crate::child::Unstarted;
+use crate::run::collected::Failure;
+use crate::run::error::Foreign;
+use crate::spool::Overflow;
+use procwright_process::holders::RunPipe;
+
+/// What is to stand between a run and the next one.
+pub(crate) enum Behind {
+    /// An elastic buffer with this policy.
+    Elastic(Overflow),
+    /// A function of the caller's.
+    Function(StageFunction),
+}
+
+/// What stands there, and passes on.
+pub(super) enum Between {
+    Elastic(ElasticJoint),
+    Function(FunctionJoint),
+}
+
+impl Between {
+    /// One that reads `input`. Returns the pipe to be read by the run behind, too.
+    ///
+    /// # Errors
+    /// No descriptor or thread is left, or the directory of a buffer's files cannot be used.
+    pub(super) fn new(behind: Behind, input: OwnedFd) -> Result<(Between, OwnedFd), Unstarted> {
+        Ok(match behind {
+            Behind::Elastic(overflow) => {
+                let (joint, read) = ElasticJoint::new(overflow, input)?;
+                (Between::Elastic(joint), read)
+            }
+            Behind::Function(function) => {
+                let (joint, read) = FunctionJoint::new(function, input)?;
+                (Between::Function(joint), read)
+            }
+        })
+    }
+
+    /// Notes that all programs have been started.
+    pub(super) fn begin(&mut self) {
+        if let Between::Function(joint) = self {
+            joint.begin();
+        }
+    }
+
+    /// Readable once it passes nothing more on; none when that was seen.
+    pub(super) fn awaited_fd(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Between::Elastic(joint) => joint.awaited_fd(),
+            Between::Function(joint) => joint.awaited_fd(),
+        }
+    }
+
+    fn next(&self) -> &NextPipe {
+        match self {
+            Between::Elastic(joint) => joint.next(),
+            Between::Function(joint) => joint.next(),
+        }
+    }
+
+    /// True if the run behind waits for more, false if that is not known.
+    pub(super) fn is_empty(&self) -> bool {
+        self.next().is_empty()
+    }
+
+    /// The end that the program behind it reads, and whoever has it from that program; none if
+    /// nothing more is passed on.
+    pub(super) fn read_end(&self) -> Option<RunPipe> {
+        self.awaited_fd()?;
+        self.next().read_end()
+    }
+
+    /// Takes note of its end.
+    ///
+    /// # Errors
+    /// What kept a byte from being passed on.
+    pub(super) fn note_end(&mut self) -> Result<(), Failure> {
+        match self {
+            Between::Elastic(joint) => joint.note_end().map_err(Failure::Io),
+            Between::Function(joint) => joint
+                .note_end()
+                .map_err(|error| Failure::Foreign(Foreign::Function, error)),
+        }
+    }
+
+    /// Notes that all are being stopped. `has_input` says that it has something to read.
+    pub(super) fn note_stop(&mut self, has_input: bool) {
+        if let Between::Function(joint) = self {
+            joint.note_stop(has_input);
+        }
+    }
+
+    /// Has it pass nothing more on.
+    pub(super) fn cut(&self) {
+        match self {
+            Between::Elastic(joint) => joint.cut(),
+            Between::Function(joint) => joint.cut(),
+        }
+    }
+
+    /// Waits no more for a function, which may go on for ever. A buffer comes out by itself.
+    pub(super) fn give_up(&mut self) {
+        if let Between::Function(joint) = self {
+            joint.give_up();
+        }
+    }
+
+    /// Figures of a buffer.
+    pub(super) fn figures(&self) -> Option<Figures> {
+        match self {
+            Between::Elastic(joint) => Some(joint.figures()),
+            Between::Function(_) => None,
+        }
+    }
+
+    pub(super) fn function(&self) -> Option<&FunctionJoint> {
+        match self {
+            Between::Elastic(_) => None,
+            Between::Function(joint) => Some(joint),
+        }
+    }
+}
