@@ -95,6 +95,7 @@ from . import _core
 from ._types import (
     AnyTee,
     Args,
+    BytesStageFn,
     Data,
     Elsewhere,
     Env,
@@ -104,8 +105,10 @@ from ._types import (
     Seconds,
     Sink,
     Slip,
+    StageFn,
     Stdin,
     StrOrBytesPath,
+    TextStageFn,
 )
 
 __all__ = ["map", "pipeline", "run", "spawn", "spawn_pipeline"]
@@ -244,9 +247,14 @@ def maps():
     yield last("map", [*ANY, *UNKNOWN], "MapAny", "Map", commands)
 
 
+def stages_of(kind):
+    function = "BytesStageFn" if kind == "bytes" else "TextStageFn"
+    return f"*stages: Args | Mapping[str, Any] | {function}"
+
+
 def pipelines():
-    stages = "*stages: Args | Mapping[str, Any]"
     for kind, text in KINDS:
+        stages = stages_of(kind)
         options = "PipelineBytes" if kind == "bytes" else "PipelineText"
         for sink, out in [(OUT, kind), (OUT_ELSEWHERE, "None")]:
             gives = f"PipelineResult[{out}]"
@@ -256,12 +264,11 @@ def pipelines():
         ["stdout: Sink = -1", *UNKNOWN],
         "PipelineAny",
         "PipelineResult",
-        stages,
+        "*stages: Args | Mapping[str, Any] | StageFn",
     )
 
 
 def spawned_pipelines():
-    stages = "*stages: Args | Mapping[str, Any]"
     sinks = [
         ([OUT, ERR], True, True),
         ([OUT, ERR_ELSEWHERE], True, False),
@@ -276,13 +283,15 @@ def spawned_pipelines():
                 types = [data(kind, out), data(kind, err), wanted.format(kind=kind)]
                 gives = f"PipelineChild[{', '.join(types)}]"
                 parameters = [stdin, *sink, *text]
-                yield overload("spawn_pipeline", parameters, options, gives, stages)
+                yield overload(
+                    "spawn_pipeline", parameters, options, gives, stages_of(kind)
+                )
     yield last(
         "spawn_pipeline",
         ["stdin: Stdin = None", "stdout: Sink = -1", "stderr: Sink = -1", *UNKNOWN],
         "SpawnPipelineAny",
         "PipelineChild",
-        stages,
+        "*stages: Args | Mapping[str, Any] | StageFn",
     )
 
 

@@ -33,6 +33,7 @@
 #   _spawn_pipeline                      starting programs joined by pipes
 #   _pipeline_child                      those that one holds
 #   _pipeline                            programs joined by pipes
+#   _stage_function                      a function between two of them
 #   _map                                 many commands, so many at a time
 #   _executed, _map_lines                a map whose commands run in an executor; lines of a map
 #   _child, _liveness                    a child that one holds; the Python half of liveness
@@ -121,6 +122,7 @@ if TYPE_CHECKING:
         RunError,
         SystemFailure,
     )
+    from ._stage_function import StageFunction
     from ._stream import Figures, Gap, Reader, Writer
     from ._stream_errors import (
         EndedBeforeMatch,
@@ -192,6 +194,7 @@ __all__ = [
     "RunError",
     "SpawnError",
     "Stage",
+    "StageFunction",
     "Stalled",
     "Status",
     "Stop",
@@ -250,6 +253,7 @@ _LAZY = {
     ),
     "_spawn": ("spawn",),
     "_spawn_pipeline": ("spawn_pipeline",),
+    "_stage_function": ("StageFunction",),
     "_stream": ("Figures", "Gap", "Reader", "Writer"),
     "_stream_errors": (
         "EndedBeforeMatch",

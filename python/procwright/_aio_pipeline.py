@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ._pipeline import PipelineResult
-    from ._types import Args
+    from ._types import Args, StageFn
 
 
-async def pipeline(*stages: Args | Mapping[str, Any], **options: Any) -> PipelineResult[Any]:
+async def pipeline(
+    *stages: Args | Mapping[str, Any] | StageFn, **options: Any
+) -> PipelineResult[Any]:
     """Runs programs of which each writes into the next one, and judges each:
     `procwright.pipeline`, whose parameters, defaults, results and errors it has, awaited.
 

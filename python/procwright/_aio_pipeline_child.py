@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     import anyio
 
     from ._aio_pipeline_streams import PipelineStreams
-    from ._types import Args, Data, MaybeNone, Seconds
+    from ._types import Args, Data, MaybeNone, Seconds, StageFn
 else:
     PipelineStreams = Generic
 
 
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any], **options: Any
+    *stages: Args | Mapping[str, Any] | StageFn, **options: Any
 ) -> PipelineChild[Any, Any, Any]:
     """Starts programs of which each writes into the next one, and returns at once, with their
     streams: `procwright.spawn_pipeline`, whose parameters, defaults and errors it has, for event

@@ -32,6 +32,7 @@ __all__ = [
     "Receiver",
     "Reservation",
     "Sender",
+    "StageStreams",
     "Stop",
     "Talk",
     "TextReader",
@@ -344,6 +345,7 @@ class RawResult(TypedDict):
 class RawStage(RawResult):
     judgement: Literal["success", "forgiven", "ignored", "failed", "collateral"]
     elastic: RawFigures | None
+    function: tuple[str, str] | None
 
 @type_check_only
 class RawPipeline(TypedDict):
@@ -868,6 +870,14 @@ def spawn(options: dict[str, Any], /) -> Child: ...
 def run(options: dict[str, Any], /) -> RawResult: ...
 def pipeline(options: dict[str, Any], /) -> RawPipeline: ...
 def spawn_pipeline(options: dict[str, Any], /) -> PipelineChild: ...
+
+@final
+class StageStreams:
+    """What a function between two programs of a pipeline reads and writes."""
+
+    def read(self, size: int) -> bytes: ...
+    def write(self, data: bytes) -> None: ...
+
 def map(options: dict[str, Any], next: Callable[[], dict[str, Any]], /) -> Map: ...
 
 @final

@@ -32,6 +32,7 @@ from ._result import Result
 from ._types import (
     AnyTee,
     Args,
+    BytesStageFn,
     Data,
     Elsewhere,
     Env,
@@ -41,8 +42,10 @@ from ._types import (
     Seconds,
     Sink,
     Slip,
+    StageFn,
     Stdin,
     StrOrBytesPath,
+    TextStageFn,
 )
 
 __all__ = ["map", "pipeline", "run", "spawn", "spawn_pipeline"]
@@ -2118,7 +2121,7 @@ def map(
 ) -> Map: ...
 @overload
 def pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | BytesStageFn,
     stdout: Pipe = -1,
     text: Literal[False] = False,
     encoding: None = None,
@@ -2127,7 +2130,7 @@ def pipeline(
 ) -> PipelineResult[bytes]: ...
 @overload
 def pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | BytesStageFn,
     stdout: Elsewhere,
     text: Literal[False] = False,
     encoding: None = None,
@@ -2136,7 +2139,7 @@ def pipeline(
 ) -> PipelineResult[None]: ...
 @overload
 def pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdout: Pipe = -1,
     text: Literal[True],
     encoding: str | None = None,
@@ -2145,7 +2148,7 @@ def pipeline(
 ) -> PipelineResult[str]: ...
 @overload
 def pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdout: Elsewhere,
     text: Literal[True],
     encoding: str | None = None,
@@ -2154,7 +2157,7 @@ def pipeline(
 ) -> PipelineResult[None]: ...
 @overload
 def pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdout: Pipe = -1,
     text: Literal[False] = False,
     encoding: str,
@@ -2163,7 +2166,7 @@ def pipeline(
 ) -> PipelineResult[str]: ...
 @overload
 def pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdout: Elsewhere,
     text: Literal[False] = False,
     encoding: str,
@@ -2172,7 +2175,7 @@ def pipeline(
 ) -> PipelineResult[None]: ...
 @overload
 def pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdout: Pipe = -1,
     text: Literal[False] = False,
     encoding: None = None,
@@ -2181,7 +2184,7 @@ def pipeline(
 ) -> PipelineResult[str]: ...
 @overload
 def pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdout: Elsewhere,
     text: Literal[False] = False,
     encoding: None = None,
@@ -2190,7 +2193,7 @@ def pipeline(
 ) -> PipelineResult[None]: ...
 @overload
 def pipeline(
-    *stages: Args | Mapping[str, Any] | Slip,
+    *stages: Args | Mapping[str, Any] | StageFn | Slip,
     stdout: Slip | Sink = -1,
     text: Slip | bool = ...,
     encoding: Slip | str | None = ...,
@@ -2239,7 +2242,7 @@ def pipeline(
 ) -> PipelineResult: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | BytesStageFn,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -2250,7 +2253,7 @@ def spawn_pipeline(
 ) -> PipelineChild[bytes, bytes, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | BytesStageFn,
     stdin: Pipe,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -2261,7 +2264,7 @@ def spawn_pipeline(
 ) -> PipelineChild[bytes, bytes, bytes]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | BytesStageFn,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -2272,7 +2275,7 @@ def spawn_pipeline(
 ) -> PipelineChild[bytes, None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | BytesStageFn,
     stdin: Pipe,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -2283,7 +2286,7 @@ def spawn_pipeline(
 ) -> PipelineChild[bytes, None, bytes]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | BytesStageFn,
     stdin: NoPipe = None,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -2294,7 +2297,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, bytes, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | BytesStageFn,
     stdin: Pipe,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -2305,7 +2308,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, bytes, bytes]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | BytesStageFn,
     stdin: NoPipe = None,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -2316,7 +2319,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | BytesStageFn,
     stdin: Pipe,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -2327,7 +2330,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, None, bytes]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | BytesStageFn,
     stdin: NoPipe = None,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -2338,7 +2341,7 @@ def spawn_pipeline(
 ) -> PipelineChild[bytes | None, bytes | None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | BytesStageFn,
     stdin: Pipe,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -2349,7 +2352,7 @@ def spawn_pipeline(
 ) -> PipelineChild[bytes | None, bytes | None, bytes]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -2360,7 +2363,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, str, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdin: Pipe,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -2371,7 +2374,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, str, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -2382,7 +2385,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdin: Pipe,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -2393,7 +2396,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, None, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdin: NoPipe = None,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -2404,7 +2407,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, str, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdin: Pipe,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -2415,7 +2418,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, str, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdin: NoPipe = None,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -2426,7 +2429,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdin: Pipe,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -2437,7 +2440,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, None, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdin: NoPipe = None,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -2448,7 +2451,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str | None, str | None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdin: Pipe,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -2459,7 +2462,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str | None, str | None, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -2470,7 +2473,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, str, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdin: Pipe,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -2481,7 +2484,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, str, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -2492,7 +2495,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdin: Pipe,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -2503,7 +2506,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, None, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdin: NoPipe = None,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -2514,7 +2517,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, str, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdin: Pipe,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -2525,7 +2528,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, str, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdin: NoPipe = None,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -2536,7 +2539,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdin: Pipe,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -2547,7 +2550,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, None, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdin: NoPipe = None,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -2558,7 +2561,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str | None, str | None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdin: Pipe,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -2569,7 +2572,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str | None, str | None, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -2580,7 +2583,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, str, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdin: Pipe,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -2591,7 +2594,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, str, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -2602,7 +2605,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdin: Pipe,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -2613,7 +2616,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, None, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdin: NoPipe = None,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -2624,7 +2627,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, str, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdin: Pipe,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -2635,7 +2638,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, str, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdin: NoPipe = None,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -2646,7 +2649,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdin: Pipe,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -2657,7 +2660,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, None, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdin: NoPipe = None,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -2668,7 +2671,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str | None, str | None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | TextStageFn,
     stdin: Pipe,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -2679,7 +2682,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str | None, str | None, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | Slip,
+    *stages: Args | Mapping[str, Any] | StageFn | Slip,
     stdin: Slip | Stdin = None,
     stdout: Slip | Sink = -1,
     stderr: Slip | Sink = -1,

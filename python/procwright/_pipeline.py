@@ -12,6 +12,7 @@ from ._options import COMMON, argv, event_hook, given_args, translated
 from ._outcome import raise_for
 from ._result import AskOk, Result, as_json, no_truth
 from ._run import run
+from ._stage_function import StageFunction, runner, split
 from ._stdio import CAPTURE, captures, data_source, source, text_decoding
 from ._stream import Figures
 from ._timeout import seconds
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from ._event import Event
     from ._keywords import Program
     from ._overflow import Overflow
-    from ._types import Args, Data, Seconds, Sink, Stdin
+    from ._types import Args, Data, Seconds, Sink, StageFn, Stdin
 
     _T = TypeVar("_T")
 
@@ -60,7 +61,7 @@ _STAGES = "pass each stage as a list of arguments, or as a mapping of args and o
 
 
 def pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | StageFn,
     input: Data | str | None = None,
     stdin: Stdin = None,
     stdout: Sink = CAPTURE,
@@ -87,7 +88,10 @@ def pipeline(
 
     stages
         What to run: each a list of arguments as `run` takes it, or a mapping with `args` and
-        options of `run` for this stage alone, which come on top of `options`.
+        options of `run` for this stage alone, which come on top of `options`. Between two
+        programs may be a function, which is called on a thread of its own with what the first
+        writes, as a file to read, and gives what the second reads: pieces that it yields, or a
+        list of them. Its exception stops all and comes through. Stages are counted without it.
     input, stdin
         What the first reads, as of `run`.
     stdout
@@ -140,6 +144,7 @@ class Plan:
         stages, options = given["stages"], given["options"]
         cancel, on_event = given["cancel"], given["on_event"]
         _refuse_one_list(function, stages)
+        stages, functions = split(stages)
         #: Encoding and error handler, None for bytes.
         self.decoding = text_decoding(given["text"], given["encoding"], given["errors"])
         word("on_timeout", given["on_timeout"], ("raise", "return"))
@@ -199,7 +204,8 @@ class Plan:
             "cancel": COMMON["cancel"](cancel),
             "success": given["success"],
             "ok_codes": _ok_codes(given["ok_codes"], len(stages)),
-            "elastic": _elastic(given["elastic"], len(stages)),
+            "elastic": _elastic(given["elastic"], len(stages), [behind for behind, _ in functions]),
+            "functions": [(behind, runner(one, self.decoding)) for behind, one in functions],
             "on_event": event_hook(on_event),
         }
 
@@ -243,12 +249,6 @@ def _stage(
 ) -> tuple[Any, dict[str, Any]]:
     """The arguments of a stage, and its options."""
     if not hasattr(stage, "keys"):
-        if callable(stage):
-            hint = (
-                "a stage is a program: pass a list of it and its arguments, and call a function "
-                "with what comes of the pipeline"
-            )
-            raise bad_type(f"stages[{place}]", stage, hint)
         return given_args(stage, f"stages[{place}]"), dict(of_all)
     name = f"stages[{place}]"
     own = dict(pairs(name, stage, _STAGES))
@@ -333,8 +333,10 @@ def _ok_codes(codes: Any, count: int) -> list[tuple[int, list[int]]]:
     ]
 
 
-def _elastic(elastic: Any, count: int) -> list[tuple[int, tuple[str, int, int | None]]]:
-    """The buffers, by the stages that they are behind."""
+def _elastic(
+    elastic: Any, count: int, functions: list[int]
+) -> list[tuple[int, tuple[str, int, int | None]]]:
+    """The buffers, by the stages that they are behind. Behind those of `functions` is one."""
     hint = "pass True, an Overflow, or a mapping of stages, from 0, to these"
     if hasattr(elastic, "keys"):
         # The last has none behind it.
@@ -345,7 +347,12 @@ def _elastic(elastic: Any, count: int) -> list[tuple[int, tuple[str, int, int | 
             for stage, policy in pairs("elastic", elastic, hint)
         }
     else:
-        behind = dict.fromkeys(range(count - 1), _buffer("elastic", elastic, hint))
+        free = [stage for stage in range(count - 1) if stage not in functions]
+        behind = dict.fromkeys(free, _buffer("elastic", elastic, hint))
+    for stage in functions:
+        if behind.get(stage) is not None:
+            hint = "leave it out for that stage, which has a function behind it"
+            raise bad_value(f"elastic[{stage}]", elastic[stage], hint)
     return [(stage, policy) for stage, policy in behind.items() if policy is not None]
 
 
@@ -386,7 +393,7 @@ _FIGURES_AT_THE_END = (
 class Stage(Result):
     """What became of one stage: a `Result`, and its judgement."""
 
-    __slots__ = ("elastic", "judgement")
+    __slots__ = ("elastic", "function", "judgement")
 
     def __init__(self, args: Any, raw: RawStage, decoding: Any, failure: Any) -> None:
         super().__init__(args, raw, decoding, failure)
@@ -398,6 +405,9 @@ class Stage(Result):
         found = raw["elastic"]
         #: The `Figures` of the elastic buffer behind it, None without one.
         self.elastic = None if found is None else Figures(found)
+        function = raw["function"]
+        #: What became of the function behind it, a `StageFunction`, None without one.
+        self.function = None if function is None else StageFunction(*function)
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON has it: plain values only."""
@@ -408,6 +418,8 @@ class Stage(Result):
             if self.elastic is None
             else {name: getattr(self.elastic, name) for name in _FIGURES_AT_THE_END}
         )
+        if self.function is not None:
+            parts["function"] = self.function.to_dict()
         return parts
 
 

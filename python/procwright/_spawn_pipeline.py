@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from ._event import Event
     from ._keywords import Program
     from ._overflow import Overflow
-    from ._types import Args, Data, Seconds, Sink, Stdin
+    from ._types import Args, Data, Seconds, Sink, StageFn, Stdin
 
 
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any],
+    *stages: Args | Mapping[str, Any] | StageFn,
     input: Data | str | None = None,
     stdin: Stdin = None,
     stdout: Sink = PIPE,

@@ -11,6 +11,10 @@ from typing import IO, Any, Literal, Never, Protocol, TypeAlias, TypeVar
 StrOrBytesPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Args = Sequence[StrOrBytesPath] | StrOrBytesPath
 Data = bytes | bytearray | memoryview
+#: A function between two programs of a pipeline: of bytes, of text, of either.
+BytesStageFn = Callable[[IO[bytes]], Iterable[Data] | None]
+TextStageFn = Callable[[IO[str]], Iterable[str | Data] | None]
+StageFn = BytesStageFn | TextStageFn
 #: None where that is so seldom that asking each time would be noise, as of an exit code that
 #: nobody can know. A checker takes it for what is asked of it.
 MaybeNone: TypeAlias = Any

@@ -11,6 +11,7 @@
 //! communicate                   all of the input and output of a child or a pipeline at once
 //! pipeline_child                a pipeline that its caller holds
 //! pipeline                      programs joined by pipes
+//! pipeline_function             a callable between two of them
 //! run, child                    a run; a child
 //! wait                          sets of things to wait for
 //! liveness, queue, stream       the classes of liveness, of queues and of a child's streams
@@ -42,6 +43,7 @@ mod options;
 mod patient;
 mod pipeline;
 mod pipeline_child;
+mod pipeline_function;
 mod process;
 mod python;
 mod queue;
@@ -81,6 +83,8 @@ mod _core {
     use super::pipeline::pipeline;
     #[pymodule_export]
     use super::pipeline_child::{PipelineChild, PipelineWait, spawn_pipeline};
+    #[pymodule_export]
+    use super::pipeline_function::StageStreams;
     #[pymodule_export]
     use super::process::ProcessHandle;
     #[pymodule_export]

@@ -17,6 +17,7 @@ use crate::bytes::BytesMemory;
 use crate::errors::{invalid, pipeline_not_started, start_refused, system};
 use crate::events::tell;
 use crate::options::{CommonOptions, RawOverflow, overflow};
+use crate::pipeline_function::stage_function;
 use crate::report::{self, UNTIL_EXIT};
 use crate::run::failure_of;
 use crate::signals::{WakePipe, WakeupFd};
@@ -36,6 +37,7 @@ pub(crate) struct PipelineOptions<'py> {
     success: String,
     ok_codes: Vec<(usize, Vec<i32>)>,
     elastic: Vec<(usize, RawOverflow)>,
+    functions: Vec<(usize, Py<PyAny>)>,
     pub(crate) on_event: Py<PyAny>,
 }
 
@@ -48,6 +50,7 @@ pub(crate) struct Whole {
     rule: SuccessRule,
     ok_codes: Vec<(usize, Vec<i32>)>,
     elastic: Vec<(usize, Overflow)>,
+    functions: Vec<(usize, Attached<Py<PyAny>>)>,
 }
 
 impl PipelineOptions<'_> {
@@ -77,6 +80,12 @@ impl PipelineOptions<'_> {
         let time = |name, value| seconds(name, value).map_err(|error| invalid(py, &error));
         let buffers = self.elastic.iter();
         let buffers = buffers.map(|(stage, policy)| Ok((*stage, overflow(py, policy)?)));
+        if !self.functions.is_empty() {
+            expect_calls(py)?;
+        }
+        let functions = self.functions.iter();
+        let functions =
+            functions.map(|(stage, function)| (*stage, Attached::new(function.clone_ref(py))));
         Ok(Whole {
             timeout: time("timeout", self.timeout)?,
             idle_timeout: time("idle_timeout", self.idle_timeout)?,
@@ -85,6 +94,7 @@ impl PipelineOptions<'_> {
             rule,
             ok_codes: self.ok_codes.clone(),
             elastic: buffers.collect::<PyResult<_>>()?,
+            functions: functions.collect(),
         })
     }
 }
@@ -100,6 +110,9 @@ impl Whole {
         }
         for (stage, policy) in self.elastic {
             pipeline = pipeline.elastic(stage, policy);
+        }
+        for (stage, function) in self.functions {
+            pipeline = pipeline.function(stage, stage_function(function));
         }
         if let Some(stop) = self.stop {
             pipeline = pipeline.stop(stop);
@@ -221,6 +234,9 @@ pub(crate) fn result<'py>(
         let buffer = stage.elastic.as_ref();
         let buffer = buffer.map(|found| figures(py, found, Some(found.refused)));
         one.set_item("elastic", buffer.transpose()?)?;
+        let function = stage.function.as_ref();
+        let function = function.map(|found| (found.end.name(), found.judgement.name()));
+        one.set_item("function", function)?;
         stages.append(one)?;
     }
     dict.set_item("stages", stages)?;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import warnings
@@ -142,6 +143,31 @@ def test_pipeline(on):
             tasks.start_soon(waits)
             await anyio.sleep(0.05)
             cancel.cancel()
+
+    on(main)
+
+
+def test_a_function_in_a_pipeline(on, tmp_path):
+    begun, ended = tmp_path / "begun", []
+
+    def upper(file):
+        return [file.read().upper()]
+
+    def reads(file):
+        begun.touch()
+        try:
+            yield from file
+        except OSError as error:
+            ended.append(error.errno)
+            raise
+
+    async def main():
+        result = await aio.pipeline(["echo", "a"], upper, ["cat"], text=True)
+        assert result.stdout == "A\n"
+        async with cancelled_once(begun.exists) as scope:
+            await aio.pipeline(["sleep", "1000"], reads, ["cat"])
+        assert scope.cancelled_caught
+        assert ended == [errno.ECANCELED]
 
     on(main)
 

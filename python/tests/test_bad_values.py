@@ -47,6 +47,7 @@ MADE = {
     procwright.Reader,
     procwright.Result,
     procwright.Stage,
+    procwright.StageFunction,
     procwright.Status,
     procwright.StreamInfo,
     procwright.Survivor,

@@ -1,16 +1,19 @@
 """`pipeline`: every status, one deadline, no false alarm."""
 
+import errno
 import json
 import os
 import pathlib
 import signal
 import sys
+import threading
 
 import pytest
 from conftest import cancelled_once_up, with_time
 
 import procwright
 from procwright import InvalidValue, Overflow, pipeline
+from procwright._stage_function import StageFunction
 
 
 def judged(result):
@@ -267,8 +270,202 @@ def test_what_a_test_plays_is_not_started_for_real(procwright_fake, tmp_path):
     assert not (tmp_path / "made").exists()
 
 
-def test_a_function_is_no_stage():
-    with pytest.raises(InvalidValue, match=r"^stages\[1\] is <function .*: a stage is a program"):
-        pipeline(["true"], lambda text: text)
+def test_what_is_no_stage_is_refused():
     with pytest.raises(InvalidValue, match=r"^stages\[1\] is 5: pass a list"):
         pipeline(["true"], 5)
+
+
+def test_a_function_stands_between_two_programs():
+    def upper(lines):
+        for line in lines:
+            yield line.upper()
+
+    result = pipeline(shell("printf 'pear\\napple\\n'"), upper, ["sort"], text=True, check=True)
+    assert result.stdout == "APPLE\nPEAR\n"
+    assert result.stages[0].function == StageFunction("returned", "success")
+    assert result.stages[1].function is None
+    assert len(result.stages) == len(result.args) == 2
+    assert result.to_dict()["stages"][0]["function"] == {
+        "end": "returned",
+        "judgement": "success",
+    }
+
+
+def test_a_function_reads_a_file_and_gives_pieces():
+    given = [b"a", bytearray(b"b"), memoryview(b"c"), b""]
+    assert pipeline(["true"], lambda _: given, ["cat"]).stdout == b"abc"
+    assert pipeline(["echo", "é"], lambda file: [file.read()], ["cat"]).stdout == "é\n".encode()
+    count = pipeline(["seq", "200000"], lambda file: [b"%d" % sum(map(int, file))], ["cat"])
+    assert count.stdout == b"%d" % sum(range(200001))
+    # A line ends with \n alone, and no newline is translated.
+    lines = pipeline(
+        ["printf", "a\\r\\nb\\rc\\n"], lambda file: map(repr, file), ["cat"], text=True
+    )
+    assert lines.stdout == repr("a\r\n") + repr("b\rc\n")
+    assert pipeline(["echo"], lambda _: None, ["wc", "-c"], text=True).stdout.strip() == "0"
+
+
+def test_volume_passes_through_a_function_whole():
+    def copy(file):
+        while data := file.read1(100_000):
+            yield data
+
+    data = os.urandom(1 << 20) * 4
+    result = pipeline(["cat"], copy, ["cat"], copy, ["cat"], input=data)
+    assert result.ok
+    assert result.stdout == data
+
+
+def test_an_exception_of_a_function_stops_all_and_comes_through(tmp_path):
+    class Own(Exception):
+        pass
+
+    def fails(file):
+        yield file.readline()
+        raise Own("on purpose")
+
+    seen = tmp_path / "seen"
+    reader = shell(f"cat > /dev/null; : > {seen}")
+    with pytest.raises(Own, match="on purpose"):
+        pipeline(shell("echo half; exec sleep 1000"), fails, reader)
+    assert not seen.exists()
+
+
+@pytest.mark.parametrize(
+    ("gives", "text", "words"),
+    [
+        (lambda _: ["a"], False, r"gave str, not bytes \(pass text=True"),
+        (lambda _: [5], True, "gave int, not str or bytes"),
+        (lambda _: "a", True, "returned one str: yield pieces"),
+        (lambda _: 5, False, "not iterable"),
+    ],
+)
+def test_what_a_function_gives_is_checked(gives, text, words):
+    with pytest.raises(TypeError, match=words):
+        pipeline(["true"], gives, ["cat"], text=text)
+
+
+def test_a_function_whose_reader_has_enough_is_forgiven():
+    result = pipeline(["yes"], lambda lines: lines, ["head", "-1"])
+    assert result.ok
+    assert judged(result) == ["forgiven", "success"]
+    assert result.stages[0].function == StageFunction("broken_pipe", "forgiven")
+    # One that has read enough itself.
+    result = pipeline(["yes"], lambda file: [file.readline()], ["cat"])
+    assert result.ok
+    assert result.stdout == b"y\n"
+    assert judged(result) == ["forgiven", "success"]
+
+
+def test_a_function_comes_out_of_a_stop(capsys):
+    ends = []
+
+    def reads(file):
+        try:
+            yield from file
+        except OSError as error:
+            ends.append(error.errno)
+            raise
+
+    with pytest.raises(procwright.TimeoutExpired) as caught:
+        pipeline(["sleep", "1000"], reads, ["cat"], timeout=0.3)
+    assert ends == [errno.ECANCELED]
+    result = caught.value.result
+    assert result.stages[0].function == StageFunction("cancelled", "collateral")
+    # What comes of the stop is no error that somebody has to be told of.
+    assert capsys.readouterr().err == ""
+
+
+def test_a_function_that_does_not_come_out_is_left_and_named():
+    go_on, done, ends = threading.Event(), threading.Event(), []
+
+    def stuck(file):
+        go_on.wait()
+        try:
+            file.read()
+        except OSError as error:
+            ends.append(error.errno)
+        done.set()
+
+    with pytest.raises(procwright.TimeoutExpired, match="has not returned, and its thread goes on"):
+        pipeline(["yes"], stuck, ["cat"], timeout=0.3, stop=procwright.Stop("KILL"))
+    go_on.set()
+    assert done.wait(100)
+    assert ends == [errno.ECANCELED]
+
+
+def test_a_stream_that_was_kept_keeps_no_pipe():
+    kept = []
+    result = pipeline(["yes"], lambda file: kept.append(file), ["cat"])
+    assert result.ok
+    with pytest.raises(ValueError, match="has returned"):
+        kept[0].read()
+
+
+def test_where_a_function_may_stand():
+    def copy(file):
+        return file
+
+    with pytest.raises(InvalidValue, match=r"^stages\[0\] is <function .* by input="):
+        pipeline(copy, ["cat"])
+    with pytest.raises(InvalidValue, match=r"^stages\[1\] is <function .* what comes of"):
+        pipeline(["cat"], copy)
+    with pytest.raises(InvalidValue, match=r"^stages\[2\] is <function .* one function of both"):
+        pipeline(["cat"], copy, copy, ["cat"])
+    with pytest.raises(InvalidValue, match=r"^elastic\[0\] is True: leave it out"):
+        pipeline(["cat"], copy, ["cat"], elastic={0: True})
+    result = pipeline(["echo", "a"], copy, ["cat"], ["cat"], elastic=True)
+    assert result.stdout == b"a\n"
+    assert result.stages[0].elastic is None
+    assert result.stages[1].elastic is not None
+
+
+def test_a_function_is_not_called_if_nothing_can_be_started(tmp_path):
+    script = tmp_path / "script"
+    script.write_text("#!/no/such/interpreter\n")
+    script.chmod(0o755)
+    called = []
+    with pytest.raises(procwright.SpawnError):
+        pipeline([str(script)], called.append, ["cat"])
+    assert called == []
+
+
+def test_threads_of_functions_do_not_stay():
+    def threads():
+        return len(os.listdir("/proc/self/task"))
+
+    def round_of():
+        for _ in range(100):
+            assert pipeline(["echo", "a"], lambda file: file, ["cat"]).stdout == b"a\n"
+
+    pipeline(["echo", "a"], lambda file: file, ["cat"])
+    fds = len(os.listdir("/proc/self/fd"))
+    round_of()
+    # One of inotify may be on its way out.
+    assert threads() < 20
+    assert len(os.listdir("/proc/self/fd")) <= fds + 2
+
+
+def test_a_function_in_a_pipeline_that_one_holds():
+    def doubled(lines):
+        for line in lines:
+            yield line.strip() * 2 + "\n"
+
+    with procwright.spawn_pipeline(
+        ["cat"], doubled, ["cat"], stdin=procwright.PIPE, text=True
+    ) as child:
+        for said in ("pear\n", "fig\n"):
+            child.stdin.write(said)
+            assert child.stdout.readline() == said.strip() * 2 + "\n"
+    result = child.result()
+    assert result.ok
+    assert result.stages[0].function == StageFunction("returned", "success")
+
+
+def test_an_exception_of_a_function_in_a_pipeline_that_one_holds():
+    def fails(file):
+        raise LookupError("on purpose")
+
+    child = procwright.spawn_pipeline(["yes"], fails, ["cat"])
+    with pytest.raises(LookupError, match="on purpose"):
+        child.result()

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from typing import Any, assert_type
+from typing import IO, Any, assert_type
 
 from anyio.abc import ByteReceiveStream, ByteSendStream
 
@@ -265,11 +265,23 @@ def many() -> None:
     assert_type(procwright.map(own), procwright.Map)
 
 
+def upper(file: IO[bytes]) -> list[bytes]:
+    return [file.read().upper()]
+
+
+def stripped(lines: IO[str]) -> Iterator[str]:
+    for line in lines:
+        yield line.strip()
+
+
 def joined() -> None:
     assert_type(procwright.pipeline(LS, ["head", "-1"]).stdout, bytes)
     text = procwright.pipeline(LS, {"args": ["wc"], "cwd": "/"}, text=True, ok_codes={1: [1]})
     assert_type(text, procwright.PipelineResult[str])
     assert_type(text.returncode, int | None)
+    assert_type(procwright.pipeline(LS, upper, LS).stdout, bytes)
+    assert_type(procwright.pipeline(LS, stripped, LS, text=True).stdout, str)
+    procwright.pipeline(LS, lambda file: [file.read().upper()], LS)
     assert_type(procwright.pipeline(LS, stdout=DEVNULL, env={"A": "b"}, stop="KILL").stdout, None)
     buffered = procwright.pipeline(LS, LS, encoding="utf-8", elastic={0: procwright.Overflow()})
     assert_type(buffered, procwright.PipelineResult[str])

@@ -171,6 +171,7 @@ def joined() -> None:
     procwright.pipeline(LS, pty=True)  # wrong
     procwright.pipeline(LS, LS, elastic="spill")  # wrong
     procwright.pipeline(LS, LS, input="text")  # wrong
+    procwright.pipeline(LS, lambda file: 5, LS)  # wrong
     procwright.spawn_pipeline(LS, LS).stdin.write(b"x")  # wrong
     procwright.spawn_pipeline(LS, LS, overflow="block")  # wrong
     procwright.spawn_pipeline(LS, LS, check=True)  # wrong
