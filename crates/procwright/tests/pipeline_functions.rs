@@ -387,7 +387,7 @@ fn one_that_is_spawned_is_talked_to_through_it() {
 
 #[test]
 fn its_error_comes_out_of_one_that_is_spawned() {
-    let child = Command::new("yes")
+    let mut child = Command::new("yes")
         .pipe_fn(|_, _| Err(io::Error::other("no such word").into()))
         .pipe(Command::new("cat"))
         .spawn()
