@@ -63,6 +63,11 @@ class AioWorld(World):
         self.keep(child._child)
         return child
 
+    def spawn_pipeline(self):
+        child = aio.spawn_pipeline([self._child, "exit", "0"], stdin=PIPE)
+        self.keep(child._child)
+        return child
+
     def owner(self, name, method):
         makes = {
             "LivenessMonitor": lambda: aio.LivenessMonitor(os.getpid()),
@@ -86,7 +91,7 @@ def test_a_bad_value_is_refused(world, name, parameter):
 
     def call(value):
         arguments = [world.owner(owner, method)] if owner else []
-        if name == "pipeline":
+        if name in ("pipeline", "spawn_pipeline"):
             arguments.append(world.value("args"))
         keywords = {**world.good(name, parameter), parameter: value}
         for one in parameters(CALLS[name]):
