@@ -21,6 +21,7 @@ from procwright import (
     StreamClosed,
     WaitTimeout,
     spawn,
+    wait,
 )
 
 
@@ -368,3 +369,15 @@ def test_communicate_raises_what_a_callback_raised(child):
     with pytest.raises(KeyError):
         it.communicate()
     assert it.communicate() == (None, b"")
+
+
+def test_a_wait_for_merged_lines_knows_of_those_that_were_read_already(child):
+    with spawn([child, "says", "out:a\\nb\\nrest", "ack"], stdin=PIPE, merged=True) as it:
+        assert next(it.merged).line == b"a\n"
+        assert wait([it.merged], "any").done == [it.merged]
+        assert next(it.merged).line == b"b\n"
+        # What is no whole line yet is waited for.
+        assert wait([it.merged], "any", timeout=0.05).done == []
+        it.stdin.write(b"\n")
+        assert [line.line for line in it.merged] == [b"rest"]
+        assert wait([it.merged], "any").done == [it.merged]

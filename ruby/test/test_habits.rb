@@ -47,6 +47,13 @@ class TestHabits < Minitest::Test
     end
   end
 
+  def test_run_says_where_lines_are_given
+    %i[run run!].each do |name|
+      error = assert_raises(ArgumentError) { Procwright.public_send(name, "true") { flunk } }
+      assert_includes error.message, "on_line: ->(line)"
+    end
+  end
+
   def test_the_word_of_a_place_is_no_file
     Dir.mktmpdir do |dir|
       Procwright::Options::PLACES.each do |word, place|

@@ -23,6 +23,19 @@ class TestMerged < Minitest::Test
     assert_predicate child.wait, :success?
   end
 
+  def test_a_wait_for_it_knows_of_lines_that_were_read_already
+    child = Procwright.spawn(CHILD, "says", "out:a\nb\nrest", "ack", stdin: :pipe, merged: true)
+    assert_equal "a\n", child.merged.gets.line
+    assert_equal [child.merged], Procwright.wait([child.merged], mode: :any).done
+    assert_equal "b\n", child.merged.gets.line
+    # What is no whole line yet is waited for.
+    assert_empty Procwright.wait([child.merged], mode: :any, timeout: 0.05).done
+    child.stdin.puts
+    assert_equal ["rest"], child.merged.map(&:line)
+    assert_equal [child.merged], Procwright.wait([child.merged], mode: :any).done
+    child.wait
+  end
+
   def test_a_line_with_a_time_limit
     child = Procwright.spawn(CHILD, "cat", stdin: :pipe, merged: true)
     [0, 0.05].each { |timeout| assert_raises(Procwright::WaitTimeout) { child.merged.gets(timeout: timeout) } }

@@ -86,6 +86,12 @@ impl Merged {
         }
     }
 
+    /// True if the next line is here already, or the end, of which `readiness_fd` says nothing.
+    #[pyo3(name = "_is_held")]
+    fn is_held(&self) -> bool {
+        self.reader.is_held()
+    }
+
     #[pyo3(name = "_figures")]
     fn figures<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let found = self.reader.figures();

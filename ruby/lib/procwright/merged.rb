@@ -12,6 +12,7 @@ module Procwright
   # called from any thread, as that of a {Stream}.
   class Merged
     include Enumerable
+    include Waitable
 
     # A line: `:stdout` or `:stderr`, the Time at which it was read out of the pipe, and the
     # line with its end. `ambiguous` is true if it may have been written before lines of the
@@ -72,6 +73,11 @@ module Procwright
     # @return [Integer] a descriptor that is readable once there is something to read, at the
     #   end, and once it is closed. It stays this object's, and must not be read from
     def readiness_fd = @native.readiness_fd
+
+    # @return [Integer] {#readiness_fd}, or a descriptor that is readable for good while a line is
+    #   here already
+    # @private
+    def awaited = @native.held? ? Wait.always_readable : readiness_fd
 
     # The stream's name in errors.
     def label = @native.label

@@ -97,6 +97,7 @@ module Procwright
   # @raise [TimeoutExpired, IdleTimeout] a Timeout::Error
   # @raise [OutputLimitExceeded, Cancelled]
   def self.run(*argv, **given)
+    Run.refuse_block if block_given?
     argv, options = Options.parse("run", argv, given, Options::RUN)
     encodings = Options.encodings(options)
     # Before a thread is started that reads what `stdin` gives. What is left to refuse is what
@@ -119,12 +120,18 @@ module Procwright
   #
   # @return [Result]
   def self.run!(*argv, **options)
+    Run.refuse_block if block_given?
     run(*argv, **options).check!
   end
 
   # @private
   module Run
     module_function
+
+    # Ruby drops a block that nobody takes without a word.
+    def refuse_block
+      raise ArgumentError, "run takes no block: pass on_line: ->(line) { ... }, or read the streams of Procwright.spawn"
+    end
 
     # The options of `run` alone, for the extension.
     def setup(options, encodings)

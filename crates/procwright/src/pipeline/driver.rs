@@ -13,8 +13,8 @@ use super::report::PipelineReport;
 use crate::child::{StdinProducer, Unstarted, pipe_error};
 use crate::error::{BoxError, SpawnError, Step};
 use crate::run::{
-    Behind, Demand, EventHook, Failure, Hooks, JoinedStage, JoinedView, JointHooks, Moment, Outlets,
-    StageUnstarted, Watch, start_joined,
+    Behind, Demand, EventHook, Failure, Hooks, JoinedStage, JoinedView, JointHooks, Moment,
+    Outlets, StageUnstarted, Watch, start_joined,
 };
 use crate::spec::Spec;
 use crate::taps::TapPlan;

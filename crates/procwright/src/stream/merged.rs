@@ -252,8 +252,20 @@ impl MergedReader {
         }
     }
 
-    /// The readiness of the stream, as [`Reader::readiness`]. Only
-    /// [`next_line`](MergedReader::next_line) tells of lines that were read already.
+    /// Whether the next item is here already, or the end, of which [`readiness`] says nothing. An
+    /// unfinished line is none. False while another call reads, and in a fork.
+    ///
+    /// [`readiness`]: MergedReader::readiness
+    pub fn is_held(&self) -> bool {
+        let records = match self.generation == fork::generation() {
+            true => self.records.try_lock(),
+            false => None,
+        };
+        records.is_some_and(|mut records| records.has_item(&self.frame))
+    }
+
+    /// The readiness of the stream, as [`Reader::readiness`]. It says nothing of lines that were
+    /// read already: [`is_held`](MergedReader::is_held) does.
     ///
     /// # Errors
     /// As there.
@@ -303,6 +315,19 @@ impl MergedReader {
 }
 
 impl Records {
+    /// Whether an item is here, a line as this framing cuts it.
+    fn has_item(&mut self, frame: &Frame) -> bool {
+        let is_over = |after: &AfterBuffer| !matches!(after, AfterBuffer::More);
+        self.after.as_ref().is_some_and(is_over)
+            || self.streams.values_mut().any(|buffer| {
+                buffer.reframe(frame);
+                matches!(
+                    buffer.available(frame, usize::MAX),
+                    Some(Available::Line(_))
+                )
+            })
+    }
+
     /// A line that is here. Lines of the record that was read last come before the next
     /// record is looked at; those that are left over at a gap or the end come in the
     /// order in which they were read.

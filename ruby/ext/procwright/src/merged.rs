@@ -19,6 +19,7 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     class.undef_default_alloc_func();
     class.define_method("next", method!(Merged::next, 1))?;
     class.define_method("try_next", method!(Merged::try_next, 1))?;
+    class.define_method("held?", method!(Merged::is_held, 0))?;
     class.define_method("readiness_fd", method!(Merged::readiness_fd, 0))?;
     class.define_method("close", method!(Merged::close, 0))?;
     class.define_method("closed?", method!(Merged::is_closed, 0))?;
@@ -50,6 +51,11 @@ impl Merged {
             let next = next.map_err(|error| stream_error(&error, &this.name, true))?;
             item_parts(ruby, next, chomp)
         })
+    }
+
+    /// True if the next item is here, or the end, of which `readiness_fd` says nothing.
+    fn is_held(&self) -> bool {
+        self.reader.is_held()
     }
 
     /// The next item, nil if there is none now.
