@@ -10,7 +10,10 @@ use crate::pattern::Pattern;
 use crate::scan;
 use crate::verdict::Verdict;
 use crate::words;
-use crate::world::Object;
+use crate::world::{Object, Process};
+
+/// Generations of processes that are looked through for a make.
+const DEEPEST: usize = 1000;
 
 impl Judge<'_> {
     /// Circles of which nobody can be released, and that have to do with who was asked about.
@@ -137,7 +140,7 @@ impl Judge<'_> {
     }
 
     /// True if `edge` reads from the jobserver of a make, of which one side at least was started
-    /// by it.
+    /// by it: by an ancestor that has it open as well.
     pub(super) fn is_token(&self, edge: &Edge) -> bool {
         let Why::Reads { fd, end, .. } = edge.why else {
             return false;
@@ -147,10 +150,21 @@ impl Judge<'_> {
             .any(|(pid, number)| {
                 let process = self.process(pid);
                 let fd = process.and_then(|process| process.fd(number));
-                process
-                    .zip(fd)
-                    .is_some_and(|(process, fd)| scan::is_jobserver(process, fd))
+                process.zip(fd).is_some_and(|(process, fd)| {
+                    self.is_of_ancestor(process, fd.of) && scan::is_jobserver(process, fd)
+                })
             })
+    }
+
+    /// True if somebody from whom `process` descends has `of` open.
+    fn is_of_ancestor(&self, process: &Process, of: Object) -> bool {
+        let parent = |one: &&Process| self.process(one.ppid);
+        let ancestors = std::iter::successors(parent(&process), parent);
+        // Numbers that were given anew between the looks could make a circle.
+        ancestors.take(DEEPEST).any(|one| {
+            let mut fds = one.fds.iter().flatten();
+            fds.any(|fd| fd.of == of)
+        })
     }
 
     /// True if others have the other end of what `edge` reads, too.

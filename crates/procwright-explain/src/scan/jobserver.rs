@@ -9,6 +9,10 @@ const VARIABLES: [&str; 2] = ["MAKEFLAGS=", "CARGO_MAKEFLAGS="];
 const OPTIONS: [&str; 2] = ["--jobserver-auth=", "--jobserver-fds="];
 
 /// True if this descriptor is the jobserver of which the environment of `process` tells.
+///
+/// That may be out of date: a make up to 4.3 tells of its pipe also those to whom it does not
+/// leave it, and who may have one of their own by these numbers. So both have to be ends of one
+/// pipe, which is to be compared with those of whoever may be the make.
 pub(crate) fn is_jobserver(process: &Process, fd: &Fd) -> bool {
     let pid = process.pid;
     let Ok(environment) = std::fs::read(format!("/proc/{pid}/environ")) else {
@@ -19,11 +23,19 @@ pub(crate) fn is_jobserver(process: &Process, fd: &Fd) -> bool {
     told.any(|place| match place.strip_prefix("fifo:") {
         Some(path) => std::fs::read_link(format!("/proc/{pid}/fd/{}", fd.number))
             .is_ok_and(|link| link.as_os_str() == path),
-        None => place.split(',').any(|number| {
-            let named = number.parse().ok().and_then(|number| process.fd(number));
-            named.is_some_and(|named| named.of == fd.of)
-        }),
+        None => are_ends(process, place, fd),
     })
+}
+
+/// True if `READ,WRITE` are the numbers of both ends of the pipe that `fd` is one of.
+fn are_ends(process: &Process, numbers: &str, fd: &Fd) -> bool {
+    let end = |number: &str| {
+        let end = number.parse().ok().and_then(|number| process.fd(number));
+        end.filter(|end| end.of == fd.of)
+    };
+    let ends = numbers.split_once(',');
+    let ends = ends.and_then(|(read, write)| end(read).zip(end(write)));
+    ends.is_some_and(|(read, write)| read.read && write.write)
 }
 
 /// What a variable tells of where the jobserver is.

@@ -159,8 +159,8 @@ parent.wait()
 
 #[test]
 fn shells_and_make() {
-    use Pattern::{BothRead, Jobserver, SlowReader, Terminal};
-    use Verdict::{Healthy, Input, Possible, Slow};
+    use Pattern::{BothRead, Jobserver, OwnWriteEnd, SlowReader, Terminal};
+    use Verdict::{Healthy, Input, Possible, Proven, Slow};
     if !has_python("shells_and_make") {
         return;
     }
@@ -192,6 +192,24 @@ make.wait()
 "#,
             )
         },
+        // A make up to 4.3 tells everybody of it, also those to whom it does not leave it.
+        hang(
+            "a pipe by the numbers of a jobserver that was left to nobody",
+            Proven,
+            OwnWriteEnd,
+            &["child"],
+            r"
+child = python('''
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+time.sleep(0.1)
+read, write = os.pipe()
+assert (read, write) == (3, 4)
+os.read(read, 1)
+''', env=dict(os.environ, MAKEFLAGS=' -j2 --jobserver-auth=3,4'))
+say(me=ME, child=child.pid)
+child.wait()
+",
+        ),
         Scene {
             needs: &["make"],
             behind: &["asked"],
@@ -338,13 +356,21 @@ terminal('git', 'log', asks='less')
         input(
             "sudo, for a password",
             &["sudo", "setpriv"],
-            "terminal('setpriv', '--reuid=65534', '--clear-groups', 'sudo', '-k', 'true')",
+            r"
+nobody = ['setpriv', '--reuid=65534', '--clear-groups', 'sudo', '-k']
+# Without a terminal it says that it needs one, or why it asks for nothing at all.
+said = subprocess.run([*nobody, '-n', 'true'], env=dict(os.environ, LC_ALL='C'), stdin=DEVNULL, stderr=PIPE, text=True).stderr
+'password' in said or 'authentication' in said or skip(said)
+terminal(*nobody, 'true')
+",
         ),
         // Nothing is removed, whatever is answered: dpkg is not called, but shown.
         input(
             "apt, whether to continue",
             &["apt-get", "less"],
             r"
+plan = subprocess.run(['apt-get', '-s', '-o', 'Debug::NoLocking=true', 'remove', 'less'], stdin=DEVNULL, stdout=PIPE, text=True).stdout
+'Remv less ' in plan or skip('it would not remove less')
 terminal('apt-get', '-o', 'APT::Get::Assume-Yes=false', '-o', 'Debug::pkgDPkgPM=true', '-o', 'Debug::NoLocking=true', 'remove', 'less')
 ",
         ),
