@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import pathlib
@@ -270,8 +271,12 @@ anyio.run(main, backend=sys.argv[1])
     assert process.stdout.readline() == "idle\n"
 
     def wakes():
-        tasks = pathlib.Path(f"/proc/{process.pid}/task").iterdir()
-        lines = [line for task in tasks for line in (task / "status").read_text().splitlines()]
+        tasks = list(pathlib.Path(f"/proc/{process.pid}/task").iterdir())
+        lines = []
+        for task in tasks:
+            # A thread that has helped with a start may end.
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                lines += (task / "status").read_text().splitlines()
         return [int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt")]
 
     # What has begun may still come to its rest; what polls never would. Else the watchdog comes.

@@ -16,7 +16,7 @@ import procwright
 from procwright import DEVNULL, PIPE, STDOUT
 
 anyio = pytest.importorskip("anyio")
-from loops import CancelsAt, cancelled_once  # noqa: E402
+from loops import LONG, CancelsAt, cancelled_once  # noqa: E402
 
 from procwright import aio  # noqa: E402
 
@@ -301,7 +301,12 @@ def test_a_callback_that_computes_is_not_on_the_loop(on):
         lines = []
 
         def slow(line):
-            time.sleep(0.1)
+            # Only against hanging where it has the loop.
+            before = turns
+            until = time.monotonic() + LONG
+            while turns < before + 3:
+                assert time.monotonic() < until, "nobody else has had a turn"
+                time.sleep(0.001)
             lines.append(line)
 
         async def counts():
@@ -315,7 +320,6 @@ def test_a_callback_that_computes_is_not_on_the_loop(on):
             await aio.run(["seq", "3"], on_stdout_line=slow)
             tasks.cancel_scope.cancel()
         assert len(lines) == 3
-        assert turns > 3
 
     on(main)
 
