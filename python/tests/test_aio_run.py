@@ -129,9 +129,9 @@ def test_who_holds_the_output_is_told(on, caplog):
             told.cancel()
 
     async def main():
+        # Over once what it leaves behind has become `sleep`.
+        line = 'sleep 1000 & until [ "$(cat /proc/$!/comm)" = sleep ]; do :; done'
         with pytest.raises(procwright.Cancelled):
-            # Over once what it leaves behind has become `sleep`.
-            line = 'sleep 1000 & until [ "$(cat /proc/$!/comm)" = sleep ]; do :; done'
             await aio.run(line, shell=True, cancel=told)
 
     handler = Cancels()
