@@ -52,8 +52,8 @@ module Helper
 
   # Calls the block with seconds, with ever more of them while it fails: how long a program needs
   # for its first word is up to the machine.
-  def with_time
-    [0.3, 3].each do |seconds|
+  def with_time(least = 0.3)
+    [least, 10 * least].each do |seconds|
       return yield seconds
     rescue Minitest::Assertion
       next
