@@ -38,6 +38,7 @@ _ON_A_THREAD = {
     "merged": False,
     "limit": None,
     "on_event": None,
+    "input_wanted": False,
     "explain_after": None,
 }
 
@@ -71,7 +72,7 @@ async def run(args: Args, **options: Any) -> Result[Any, Any, Any]:
     `result`, with what was read by then, where such an exception can have one.
 
     With `tee`, `on_line` and its like, `keep_full`, `merged`, `limit`, `on_event`,
-    `explain_after` or `until="silent:..."` the run has a thread for as long as it lasts; without
+    `input_wanted`, `explain_after` or `until="silent:..."` the run has a thread for as long as it lasts; without
     them it has none.
     """
     given = {"args": args, **_DEFAULTS, **options}

@@ -79,6 +79,7 @@ class Common(Program, Limits, total=False):
     max_length: int | None
     too_long: Literal["split", "fail"]
     on_event: Callable[[Event], object] | None
+    input_wanted: bool
 
 
 class Call(Program, Limits, total=False):

@@ -45,6 +45,7 @@ _NOT_OF_ONE = (
     "on_timeout",
     "cancel",
     "on_event",
+    "input_wanted",
     "explain_after",
 )
 

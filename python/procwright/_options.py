@@ -253,6 +253,7 @@ COMMON: Final[_Table] = {
     "merged": bool,
     "keep_full": _keep_full,
     "on_event": event_hook,
+    "input_wanted": bool,
 }
 
 #: The options of `run` that the core takes.

@@ -55,6 +55,7 @@ _NOT_OF_A_STAGE = (
     "on_timeout",
     "cancel",
     "on_event",
+    "input_wanted",
     "explain_after",
 )
 _STAGES = "pass each stage as a list of arguments, or as a mapping of args and options"

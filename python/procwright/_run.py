@@ -86,6 +86,7 @@ def run(
     on_timeout: Literal["raise", "return"] = "raise",
     cancel: _core.Cancel | None = None,
     on_event: Callable[[Event], object] | None = None,
+    input_wanted: bool = False,
     explain_after: Seconds | None = None,
     **unknown: object,
 ) -> Result[Any, Any, Any]:
@@ -183,6 +184,10 @@ def run(
     on_event
         Called with what there is to tell while the run goes on, on a thread of its
         own; the default logs a warning.
+    input_wanted
+        Tell `on_event` when the program, or one that it has started, begins to wait for input, by
+        an event of kind "input_wanted" for each wait, with its `prompt`: on its terminal, or on a
+        stdin that somebody holds. It is noticed when the output has paused for 0.1 s.
     explain_after
         Seconds after which `on_event` is told why the program has not ended, by an event of
         kind "explained": who waits for whom, and whether it waits for input. It goes on.

@@ -91,6 +91,7 @@ def spawn(
     on_timeout: Literal["raise", "return"] = "raise",
     cancel: _core.Cancel | None = None,
     on_event: Callable[[Event], object] | None = None,
+    input_wanted: bool = False,
     **unknown: object,
 ) -> Child[Any, Any, Any, Any]:
     """Starts a program and returns at once, with the child and its streams.
@@ -172,6 +173,9 @@ def spawn(
         of its own; the default logs a warning. Of more than 64 that wait for it the rest
         is counted, in one of kind "missed". What it raises is logged and raised as that of a
         callback for lines, and the next event is told all the same.
+    input_wanted
+        As with `run`: `on_event` is told of each wait for input, of the program's or of one that
+        it has started. Not with `detach`.
 
     Raises `InvalidValue` (a `ValueError`) and `SpawnError` (an `OSError`).
     """

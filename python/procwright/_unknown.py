@@ -168,6 +168,7 @@ _OF_MAP = {
     "func": "map runs programs: pass their arguments",
     "halt": _NO_MORE,
     "jobs": _AT_A_TIME,
+    "input_wanted": "no command of a map has somebody to answer: run() or spawn() it alone",
     "joblog": "pass journal=Journal(path, joblog=path), which has it",
     "keep_order": "pass ordered=True",
     "limiter": _AT_A_TIME,
@@ -211,6 +212,7 @@ _OF_PIPELINE = {
         'the command does it: run(["procwright", "pipe", program, ..., "--to", program, ...], '
         "explain_after=30)"
     ),
+    "input_wanted": "no stage has somebody to answer but by the first one's stdin: leave it out",
     "keep_full": _PASSED_ON,
     "log": _PASSED_ON,
     "log_file": _PASSED_ON,

@@ -62,6 +62,7 @@ pub(crate) fn spawn(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Chi
     expect_calls(py)?;
     let cancel = common.cancel.as_ref();
     let cancel = cancel.map(|cancel| cancel.get().handle());
+    let input_wanted = common.input_wanted;
     let hook = HookPlace::new(common.on_event);
     let listening = Arc::clone(&hook);
     let next = next.map(StdinPieces::new);
@@ -70,6 +71,9 @@ pub(crate) fn spawn(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Chi
         let mut command = Command::from_spec(spec)
             .stall_after(stall_after)
             .on_stream_event(listener(listening));
+        if input_wanted {
+            command = command.input_wanted();
+        }
         if let Some(next) = next {
             command = command.stdin_iter(next);
         }

@@ -86,6 +86,27 @@ pub(crate) fn tell(hook: &Attached<Py<PyAny>>, event: &Event) -> Result<(), BoxE
                 let diagnosis = diagnosis.map(|found| explained::diagnosis(found));
                 ("explained", text, command, "", nobody, true, diagnosis).into_pyobject(py)?
             }
+            Event::InputWanted {
+                command,
+                waiting,
+                prompt,
+            } => {
+                let nobody = Vec::<RawHolder<'_>>::new();
+                let waiting = explained::waiting(waiting);
+                let kind = "input_wanted";
+                (
+                    kind,
+                    text,
+                    command,
+                    "",
+                    nobody,
+                    true,
+                    py.None(),
+                    waiting,
+                    prompt.as_deref(),
+                )
+                    .into_pyobject(py)?
+            }
             Event::Spilling {
                 command, stream, ..
             } => of_stream(py, "spilling", event, command, stream)?,

@@ -58,6 +58,7 @@ pub(crate) struct CommonOptions<'py> {
     pub(crate) taps: Vec<(i32, bool, Py<PyAny>)>,
     setup: Vec<(String, Bound<'py, PyAny>)>,
     pub(crate) on_event: Py<PyAny>,
+    pub(crate) input_wanted: bool,
 }
 
 /// A callable that gets copies: its stream, and whether it gets lines.

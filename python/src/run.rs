@@ -44,6 +44,7 @@ pub(crate) fn run<'py>(
     let cancel = common.cancel.as_ref().map(|cancel| cancel.get());
     let cancel = cancel.map(values::Cancel::handle);
     let framing = options.framing();
+    let input_wanted = common.input_wanted;
     let explain_after = options.explain_after();
     let explain_after = explain_after.map_err(|error| errors::invalid(py, &error))?;
     let shown: Vec<_> = tees.iter().filter_map(Tee::shown).collect();
@@ -70,6 +71,9 @@ pub(crate) fn run<'py>(
         command = command.line_framing(framing);
         if let Some(after) = explain_after {
             command = command.explain_after(after);
+        }
+        if input_wanted {
+            command = command.input_wanted();
         }
         if let Some(cancel) = &cancel {
             command = command.cancel_on(cancel);

@@ -67,6 +67,7 @@ DEFAULTS = {
     "pty": False,
     "timeout": None,
     "idle_timeout": None,
+    "input_wanted": False,
     "explain_after": None,
     "stop": None,
     "until": "eof",

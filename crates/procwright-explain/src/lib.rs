@@ -21,6 +21,7 @@ mod finding;
 mod follow;
 mod graph;
 mod holders;
+mod input_wait;
 mod judge;
 mod knot;
 mod letters;
@@ -39,6 +40,7 @@ use std::time::{Duration, Instant};
 
 pub use diagnosis::{Counts, Diagnosis, ProcessView, WaitView};
 pub use finding::{Finding, Link};
+pub use input_wait::{InputWait, input_wait};
 pub use pattern::Pattern;
 pub use verdict::Verdict;
 pub use waiting::{WaitKind, WaitedFor, Waiting};

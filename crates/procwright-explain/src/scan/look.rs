@@ -134,7 +134,7 @@ pub(crate) fn look_again(first: &World, pids: &BTreeSet<i32>) -> io::Result<Worl
     Ok(world)
 }
 
-fn open_proc() -> io::Result<Arc<OwnedFd>> {
+pub(super) fn open_proc() -> io::Result<Arc<OwnedFd>> {
     procwright_os::proc::check()?;
     Ok(Arc::new(files::open_dir(CWD, "/proc")?))
 }

@@ -29,6 +29,8 @@ mod process;
 mod sets;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod tcp;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod tree;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use closer::look_closer;
@@ -42,6 +44,8 @@ pub(crate) use look::{
 };
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(crate) use other::{
-    Probe, add_tracers, command_line, is_jobserver, look, look_again, look_at, look_closer,
-    newcomers, outline, pipe_budget,
+    Probe, Sleeper, add_tracers, command_line, is_jobserver, look, look_again, look_at, look_closer,
+    newcomers, outline, pipe_budget, sleepers,
 };
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) use tree::{Sleeper, sleepers};

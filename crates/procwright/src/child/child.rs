@@ -13,7 +13,7 @@ use super::shared_child::{ChildEnd, SharedChild};
 use super::start;
 use super::stdin_feed::{self, PreparedFeed, StdinSource};
 use super::stdio::{JoinEnds, pipe_error};
-use super::streams::{Beside, StreamListener, StreamQueues, Streams};
+use super::streams::{Beside, InputListener, StreamListener, StreamQueues, Streams};
 use super::supervision::Supervision;
 use super::unstarted::Unstarted;
 use crate::quote::quote;
@@ -86,6 +86,7 @@ pub(crate) fn spawn(
     spec: &Spec,
     overflow: Option<Overflow>,
     listener: Option<StreamListener>,
+    for_input: Option<InputListener>,
     producer: Option<stdin_feed::StdinProducer>,
     taps: TapPlan,
     cancel: Option<Cancel>,
@@ -111,7 +112,8 @@ pub(crate) fn spawn(
     // The queues come before the start: a program must not run if they are refused.
     let given_up = |unstarted| start::given_up(unstarted, spec, trace);
     let queues = StreamQueues::new(spec, overflow, listener.as_ref()).map_err(given_up)?;
-    let supervision = match Limits::of(spec, cancel.clone()) {
+    let tells_prompts = for_input.is_some();
+    let supervision = match Limits::of(spec, cancel.clone(), for_input) {
         Some(limits) => Some(Supervision::prepare(limits).map_err(|error| given_up(error.into()))?),
         None => None,
     };
@@ -151,7 +153,9 @@ pub(crate) fn spawn(
         Beside {
             news: news.as_ref(),
             copies: &copies,
-            last_words_of: spec.last_words_of(),
+            last_words_of: PerStream::from_fn(|stream| {
+                tells_prompts || stream == spec.last_words_of()
+            }),
         },
     );
     let refused = |error| {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::streams::InputListener;
 use crate::spec::{Beyond, Spec, Until};
 use procwright_os::time::Timeout;
 use procwright_process::Cancel;
@@ -16,11 +17,17 @@ pub(super) struct Limits {
     pub(super) cancel: Option<Cancel>,
     /// Whether the streams end with the program.
     pub(super) ends_at_exit: bool,
+    /// Who is to be told that it waits for input.
+    pub(super) for_input: Option<InputListener>,
 }
 
 impl Limits {
     /// Those of `spec`, none if there is nothing to be looked after.
-    pub(super) fn of(spec: &Spec, cancel: Option<Cancel>) -> Option<Limits> {
+    pub(super) fn of(
+        spec: &Spec,
+        cancel: Option<Cancel>,
+        for_input: Option<InputListener>,
+    ) -> Option<Limits> {
         let fails = spec.limit.filter(|limit| limit.beyond == Beyond::Fail);
         let limits = Limits {
             timeout: spec.timeout,
@@ -28,12 +35,14 @@ impl Limits {
             bytes: fails.map(|limit| limit.bytes),
             cancel,
             ends_at_exit: spec.until == Until::Exit,
+            for_input,
         };
         let is_any = !limits.timeout.is_never()
             || !limits.idle_timeout.is_never()
             || limits.bytes.is_some()
             || limits.cancel.is_some()
-            || limits.ends_at_exit;
+            || limits.ends_at_exit
+            || limits.for_input.is_some();
         is_any.then_some(limits)
     }
 }

@@ -65,6 +65,6 @@ pub(crate) use stdio::OutputEnd;
 pub use stdio::duplicate_fd;
 pub(crate) use stdio::pipe_error;
 pub(crate) use stdio::{JoinEnds, OurEnds};
-pub(crate) use streams::{StreamListener, hook as queue_hook};
+pub(crate) use streams::{InputListener, StreamListener, hook as queue_hook};
 pub(crate) use unstarted::Unstarted;
 pub use wait::{ChildSleep, ChildWait, WaitError};

@@ -1,5 +1,6 @@
 //! The streams of a child: queues and readers behind its pipes.
 
+use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,6 +21,7 @@ use crate::stream::{
     MergedReader, OutputMonitor, OutputPath, PipeCounters, PtyMaster, QueueReader, Reader,
     StallWatch, Writer,
 };
+use procwright_explain::Waiting;
 use procwright_os::wake::Wake;
 
 /// A queue, and the pump that will fill it.
@@ -28,6 +30,27 @@ pub(super) struct PumpedQueue {
     producer: ElasticProducer,
     consumer: ElasticConsumer,
     monitor: Monitor,
+}
+
+/// Is told who waits for input, and the prompt, if there is one.
+pub(crate) struct InputListener(Box<TellInputWanted>);
+
+type TellInputWanted = dyn Fn(Box<Waiting>, Option<String>) + Send;
+
+impl InputListener {
+    pub(crate) fn new(tell: impl Fn(Box<Waiting>, Option<String>) + Send + 'static) -> Self {
+        InputListener(Box::new(tell))
+    }
+
+    pub(super) fn tell(&self, waiting: Box<Waiting>, prompt: Option<String>) {
+        (self.0)(waiting, prompt);
+    }
+}
+
+impl fmt::Debug for InputListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("InputListener")
+    }
 }
 
 /// Is told the events of the queue of the stream of this name, on the threads of the
@@ -71,6 +94,8 @@ pub(super) enum StreamQueues {
 pub(super) struct WatchedFlow {
     pub(super) watch: Arc<FlowWatch>,
     pub(super) stream: PumpedStream,
+    /// The end of what came of it, if that is kept.
+    pub(super) last_words: Option<Arc<LastWords>>,
 }
 
 /// Who is to be told of the outputs that are read ahead, and of how many bytes at most.
@@ -84,8 +109,8 @@ pub(super) struct FlowNews {
 pub(super) struct Beside<'a> {
     pub(super) news: Option<&'a FlowNews>,
     pub(super) copies: &'a PreparedCopies,
-    /// The stream whose end is kept for those who tell of the program.
-    pub(super) last_words_of: StdStream,
+    /// The streams whose end is kept for those who tell of the program.
+    pub(super) last_words_of: PerStream<bool>,
 }
 
 impl Beside<'_> {
@@ -101,7 +126,7 @@ impl Beside<'_> {
             monitor = monitor.measured_by(drain.gauge());
             drain = drain.with_copies(copies);
         }
-        if stream == self.last_words_of {
+        if self.last_words_of[stream] {
             let words = Arc::<LastWords>::default();
             drain = drain.with_last_words(Arc::clone(&words));
             monitor = monitor.with_last_words(words);
@@ -274,10 +299,12 @@ fn hand_to_pump(
     let watch = news.map(|one| FlowWatch::new(drain.weak_fd(), one.limit, one.news.clone()));
     let drain = drain.told_by(watch.clone().map(FlowTeller::new));
     let gauge = drain.gauge();
+    let last_words = drain.last_words().cloned();
     let stream = pump.take(drain);
     let watched = watch.map(|watch| WatchedFlow {
         watch,
         stream: stream.clone(),
+        last_words,
     });
     ((Some(stream), gauge), watched)
 }

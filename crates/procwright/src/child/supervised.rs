@@ -10,7 +10,7 @@ use super::processes::{Before, stream_of};
 use super::shared_child::{ChildIsBusy, SharedChild};
 use super::streams::WatchedFlow;
 use crate::drain::News;
-use crate::looks::Looks;
+use crate::looks::{Looks, PromptLooks};
 use crate::std_stream::PerStream;
 use crate::stream::StallWatch;
 use procwright_explain::Diagnosis;
@@ -41,6 +41,8 @@ pub(super) struct SupervisedChild {
     /// The earliest time at which silence may have lasted too long.
     idle_deadline: Deadline,
     looks: Looks,
+    /// The looks at whether it waits for input, if somebody wants to know.
+    prompts: Option<PromptLooks>,
     /// Has the supervisor look at it again.
     news: News,
     stop: Option<Box<ChildStop>>,
@@ -89,6 +91,7 @@ impl SupervisedChild {
             deadline: limits.timeout.starting(started),
             idle_deadline: limits.idle_timeout.starting(started),
             looks: Looks::new(started, None),
+            prompts: limits.for_input.as_ref().map(|_| PromptLooks::new(started)),
             news,
             limits,
             child,
@@ -147,7 +150,8 @@ impl SupervisedChild {
                 None => {
                     let next_examination = self.examine(now);
                     let next = self.deadline.min(self.idle_deadline);
-                    return NextLook::At(next.min(next_examination));
+                    let next_prompt = self.look_for_input_wanted(now);
+                    return NextLook::At(next.min(next_examination).min(next_prompt));
                 }
                 Some(reached) => {
                     if let Err(busy) = self.begin_stop(reached, now) {
@@ -305,6 +309,43 @@ impl SupervisedChild {
                 (self.idle_deadline, self.limits.idle_timeout),
             ]),
         }
+    }
+
+    /// Tells of a wait for input that was found, and looks for one if it is time for that. Gives
+    /// the time at which it is.
+    fn look_for_input_wanted(&mut self, now: Instant) -> Deadline {
+        let latest = self.last_heard();
+        let pid = self.child.process.pid();
+        let Some(prompts) = self.prompts.as_mut().filter(|_| !self.has_exited) else {
+            return Deadline::NEVER;
+        };
+        prompts.heard(Some(latest));
+        let found = prompts.found();
+        if prompts.next().reached(now) {
+            let news = self.news.clone();
+            prompts.begin(pid, Ok(move || news.tell()));
+        }
+        let (next, is_silent) = (prompts.next(), prompts.are_on());
+        if let (Some(waiting), Some(listener)) = (found, &self.limits.for_input) {
+            listener.tell(waiting, self.prompt());
+        }
+        // What ends this silence brings the next look nearer; what goes on without a pause wakes
+        // nobody.
+        if is_silent {
+            self.open_flows().for_each(|flow| flow.watch.tell_of_next());
+            if self.last_heard() > latest {
+                // It came before that, and nobody is told.
+                return Deadline::at(now);
+            }
+        }
+        next
+    }
+
+    /// The unfinished line of the stream that has come last.
+    fn prompt(&self) -> Option<String> {
+        let flows = self.flows.values().flatten();
+        let last = flows.max_by_key(|flow| flow.watch.last_read())?;
+        last.last_words.as_ref()?.unfinished_line()
     }
 
     /// What was found out shortly before a limit about why the program does not end.

@@ -117,6 +117,47 @@ impl<'a> Command<'a> {
         self
     }
 
+    /// Has [`on_event`](Command::on_event), or of a child of [`spawn`](Command::spawn)
+    /// [`on_stream_event`](Command::on_stream_event), told when the program begins to wait for
+    /// input, or one that it has started: on its terminal, or on a stdin that somebody holds.
+    /// Off unless it is asked for.
+    ///
+    /// The event, [`Event::InputWanted`], comes once for each wait, and has the prompt, where
+    /// the output comes to us: of a [`pty`](Command::pty), or captured. A program is looked at
+    /// once its output has paused for 0.1 s, and while it stays silent again after twice as
+    /// long each time, 16 times at most: one that begins to wait without a word is noticed after
+    /// at most as long again as it was silent. What sleeps with a time limit is not said to
+    /// wait, nor what may not be looked at, such as programs of other users; and where there is
+    /// no `/proc` nothing is told.
+    ///
+    /// ```
+    /// use procwright::{Cancel, Command, Event, Stdin};
+    ///
+    /// let (reader, _writer) = std::io::pipe()?; // nobody answers
+    /// let enough = Cancel::new()?;
+    /// let (tell, told) = std::sync::mpsc::channel();
+    /// let cancel = enough.clone();
+    /// Command::shell("printf 'Go on? '; read answer")
+    ///     .stdin(Stdin::Fd(std::sync::Arc::new(reader.into())))
+    ///     .input_wanted()
+    ///     .on_event(move |event| {
+    ///         if let Event::InputWanted { prompt, .. } = event {
+    ///             tell.send(prompt.clone())?;
+    ///         }
+    ///         Ok(cancel.cancel())
+    ///     })
+    ///     .cancel_on(&enough)
+    ///     .stopped_is_ok()
+    ///     .run()?;
+    /// assert_eq!(told.recv()?.as_deref(), Some("Go on? "));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn input_wanted(mut self) -> Self {
+        self.hooks.input_wanted = true;
+        self
+    }
+
     /// Says how [`Until::Exit`] is written where this run is described, for front ends: an
     /// event that goes to stderr, for want of a hook, names it. [`Event::explain_to`] and
     /// [`Report::explain_to`](crate::Report::explain_to) have the like for other texts.

@@ -14,10 +14,27 @@ use procwright_os::time::Timeout;
 /// A listener that has `hook` called, on a thread of its own, with the events of the streams of
 /// a command.
 pub(crate) fn stream_listener(command: String, hook: EventHook) -> child::StreamListener {
-    let thread = EventThread::new(command.clone(), hook);
+    of_streams(command.clone(), Arc::new(EventThread::new(command, hook)))
+}
+
+fn of_streams(command: String, thread: Arc<EventThread>) -> child::StreamListener {
     Arc::new(move |stream, event: &elastic::Event| {
         // Without a thread the figures of the stream have it all the same.
         let _ = thread.tell(Event::from_queue(&command, stream, event), None);
+    })
+}
+
+/// A listener that is told that a command waits for input.
+fn of_input(command: String, thread: Arc<EventThread>) -> child::InputListener {
+    child::InputListener::new(move |waiting, prompt| {
+        let command = command.clone();
+        let event = Event::InputWanted {
+            command,
+            waiting,
+            prompt,
+        };
+        // Without a thread there is nobody to be told.
+        let _ = thread.tell(event, None);
     })
 }
 
@@ -53,11 +70,17 @@ impl Command<'_> {
         let overflow = overflow.into();
         let valid = self.hooks.validate(&self.spec, Purpose::Spawn { overflow });
         valid.map_err(Error::Invalid)?;
+        let command = quote(&self.spec.argv);
         let hook = self.hooks.on_stream_event;
-        let listener = hook.map(|hook| stream_listener(quote(&self.spec.argv), hook));
+        let thread = hook.map(|hook| Arc::new(EventThread::new(command.clone(), hook)));
+        let for_input = thread.clone().filter(|_| self.hooks.input_wanted);
+        let for_input = for_input.map(|thread| of_input(command.clone(), thread));
+        let listener = thread.map(|thread| of_streams(command, thread));
         let (producer, taps, cancel) = (self.hooks.producer, self.hooks.taps, self.hooks.cancel);
-        child::spawn(&self.spec, overflow, listener, producer, taps, cancel)
-            .map_err(|error| Error::unstarted(error, &self.spec))
+        child::spawn(
+            &self.spec, overflow, listener, for_input, producer, taps, cancel,
+        )
+        .map_err(|error| Error::unstarted(error, &self.spec))
     }
 
     /// Sets for how long a child of [`spawn`](Command::spawn) may be unable to go on

@@ -42,9 +42,12 @@ pub(crate) struct FlowWatch {
     limit: Option<u64>,
     is_over_limit: AtomicBool,
     has_ended: AtomicBool,
+    /// Whether the next read is to be told.
+    tells_next: AtomicBool,
     /// The pipe, while the drain has it. Not kept open.
     pipe: Weak<CloseOnFork>,
-    /// Told when the stream has ended, or has brought more than its limit.
+    /// Told when the stream has ended, has brought more than its limit, or goes on where that is
+    /// waited for.
     news: News,
 }
 
@@ -56,6 +59,7 @@ impl FlowWatch {
             limit,
             is_over_limit: AtomicBool::new(false),
             has_ended: AtomicBool::new(false),
+            tells_next: AtomicBool::new(false),
             pipe,
             news,
         })
@@ -67,6 +71,11 @@ impl FlowWatch {
             0 => None,
             since => self.made.checked_add(Duration::from_nanos(since)),
         }
+    }
+
+    /// Has the next read told, once.
+    pub(crate) fn tell_of_next(&self) {
+        self.tells_next.store(true, Ordering::Relaxed);
     }
 
     /// True once no more will be read.
@@ -119,6 +128,10 @@ impl FlowTeller {
         let since = u64::try_from(since).unwrap_or(u64::MAX).max(1);
         watch.last_read.store(since, Ordering::Relaxed);
         let is_over = watch.limit.is_some_and(|limit| bytes > limit);
+        if watch.tells_next.load(Ordering::Relaxed) {
+            watch.tells_next.store(false, Ordering::Relaxed);
+            watch.news.tell();
+        }
         if is_over && !watch.is_over_limit.swap(true, Ordering::Relaxed) {
             watch.news.tell();
         }

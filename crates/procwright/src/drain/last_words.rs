@@ -24,11 +24,38 @@ impl LastWords {
     pub(crate) fn bytes(&self) -> Vec<u8> {
         self.0.lock().iter().copied().collect()
     }
+
+    /// The last line if it has no end yet, as a prompt has none; what a return has begun anew
+    /// is the rest of it.
+    pub(crate) fn unfinished_line(&self) -> Option<String> {
+        let bytes = self.bytes();
+        let line = bytes.rsplit(|byte| *byte == b'\n').next()?;
+        let line = line
+            .rsplit(|byte| *byte == b'\r')
+            .find(|part| !part.is_empty())?;
+        Some(String::from_utf8_lossy(line).into_owned())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_prompt_is_the_line_without_an_end() {
+        for (said, prompt) in [
+            ("", None),
+            ("done\n", None),
+            ("Go on? ", Some("Go on? ")),
+            ("one\r\ntwo\r\n> ", Some("> ")),
+            ("50 %\r100 %\rName: ", Some("Name: ")),
+            ("100 %\r", Some("100 %")),
+        ] {
+            let words = LastWords::default();
+            words.note(said.as_bytes());
+            assert_eq!(words.unfinished_line().as_deref(), prompt, "{said:?}");
+        }
+    }
 
     #[test]
     fn the_end_is_kept() {

@@ -462,13 +462,13 @@ impl<M: Memory> Drain<M> {
     }
 
     /// True if it leads to a reader, who may be slow, or want no more.
-    pub(super) fn has_reader(&self) -> bool {
+    pub(crate) fn has_reader(&self) -> bool {
         self.store.has_reader()
     }
 
-    /// The end of what came, where that is kept beside a reader.
-    pub(crate) fn last_words(&self) -> Option<Vec<u8>> {
-        self.last_words.as_ref().map(|words| words.bytes())
+    /// The end of what came, where that is kept.
+    pub(crate) fn last_words(&self) -> Option<&Arc<LastWords>> {
+        self.last_words.as_ref()
     }
 
     /// True if what is read is kept.

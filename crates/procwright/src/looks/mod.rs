@@ -7,6 +7,7 @@
 //! not wait.
 
 mod examiner;
+mod prompts;
 
 use std::io;
 use std::ops::RangeInclusive;
@@ -19,6 +20,7 @@ use procwright_explain::{Diagnosis, WORTH_A_LOOK};
 use procwright_os::fork;
 use procwright_os::sync::Mutex;
 use procwright_os::time::{Deadline, Timeout};
+pub(crate) use prompts::PromptLooks;
 
 /// How long before a limit an examination begins: a quarter of it, at least so long that the two
 /// looks have room, and at most so long that what they see is not old.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::quote::quote;
 use crate::spool::elastic;
 use crate::std_stream::PerStream;
-use procwright_explain::Diagnosis;
+use procwright_explain::{Diagnosis, Waiting};
 use procwright_os::time::Seconds;
 use procwright_process::holders::{Holder, Holders};
 
@@ -93,6 +93,17 @@ pub enum Event {
         /// What was found out, or why nothing could be.
         diagnosis: Result<Box<Diagnosis>, String>,
     },
+    /// The program, or one that it has started, has begun to wait for input, and this was asked
+    /// for by [`input_wanted`](crate::Command::input_wanted). Told once for each wait.
+    InputWanted {
+        /// The command as a shell takes it.
+        command: String,
+        /// Who waits, where, and who could end that.
+        waiting: Box<Waiting>,
+        /// The unfinished last line of the output that came last, as it came, if that comes to
+        /// us and has one.
+        prompt: Option<String>,
+    },
     /// The hook was behind by more events than are kept for it, and some were left out
     /// here.
     Missed {
@@ -168,6 +179,17 @@ impl Event {
                 };
                 format!("{command} has not ended after {}: {why}", Seconds(*after))
             }
+            Event::InputWanted {
+                command,
+                waiting,
+                prompt,
+            } => {
+                let asks = prompt
+                    .as_ref()
+                    .map(|prompt| format!(", and asks: {prompt:?}"));
+                let asks = asks.unwrap_or_default();
+                format!("{command} wants input: {}{asks}", waiting.text)
+            }
             Event::Missed { command, count } => format!(
                 "{count} events of {command} are missing here: the hook was still at work on \
                  earlier ones"
@@ -194,6 +216,7 @@ impl Event {
                     None => self.fact(),
                 };
             }
+            Event::InputWanted { .. } => "it goes on once it is answered",
             Event::Missed { .. } => "a hook that hands events on, and returns, gets all",
         };
         format!("{} ({advice})", self.fact())

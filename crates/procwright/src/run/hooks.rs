@@ -31,6 +31,8 @@ pub(crate) struct Hooks<'a> {
     pub(crate) cancel: Option<Cancel>,
     /// The time after which the caller is told why the program has not ended.
     pub(crate) explain_after: Option<Duration>,
+    /// Whether the caller is told that the program waits for input.
+    pub(crate) input_wanted: bool,
     pub(crate) on_event: Option<EventHook>,
     /// What events that go to stderr, for want of a hook, call `Until::Exit`; none is as
     /// it is written here.
@@ -90,6 +92,19 @@ impl Hooks<'_> {
                 "is for run(), not for spawn()",
                 "ask the child, by explain() or waiting_for()",
             )),
+            Purpose::Spawn { .. } if self.input_wanted && spec.detach => Err(Invalid::new(
+                "input_wanted",
+                "is told by us, and a program that lives on without us has nobody there",
+                "ask the child, by waiting_for()",
+            )),
+            Purpose::Spawn { .. } if self.input_wanted && self.on_stream_event.is_none() => {
+                Err(Invalid::new(
+                    "input_wanted",
+                    "has nobody to be told",
+                    "give it a callback for events (on_stream_event), or ask the child, by \
+                     waiting_for()",
+                ))
+            }
             Purpose::Spawn { .. } if !self.is_for_spawn() => Err(Invalid::new(
                 "a callback",
                 "is for run(), not for spawn()",

@@ -536,6 +536,13 @@ impl<M: Memory> Inline<M> {
             .max()
     }
 
+    /// The unfinished line of the stream that has come last, where the ends of streams are kept.
+    pub(crate) fn prompt(&self) -> Option<String> {
+        let outputs = self.outputs.values().flatten();
+        let last = outputs.max_by_key(|output| output.machine.last_read())?;
+        last.machine.last_words()?.unfinished_line()
+    }
+
     pub(crate) fn over_limit(&self) -> bool {
         self.outputs
             .values()

@@ -74,10 +74,12 @@ impl<M: Memory> Run<'_, M> {
             info.note_excess(drain.excess());
             if drain.keeps() {
                 data[stream] = Some(keep(drain, &mut info, &mut self.failure));
-            } else if let Some(words) = drain.last_words() {
+            } else if drain.has_reader()
+                && let Some(words) = drain.last_words()
+            {
                 let mut memory = M::new();
                 // The rule of a pipeline goes by them; without memory it does without.
-                let _ = memory.push(&words);
+                let _ = memory.push(&words.bytes());
                 data[stream] = Some(memory);
             }
             infos[stream] = Some(info);

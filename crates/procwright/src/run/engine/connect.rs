@@ -118,6 +118,7 @@ impl Attachments {
         self,
         spec: &Spec,
         ends: OurEnds,
+        tells_prompts: bool,
         now: Instant,
     ) -> (Inline<M>, Vec<OutputConsumer>) {
         let Attachments {
@@ -149,7 +150,7 @@ impl Attachments {
                 false => Drain::new(end.fd, end.probe, store, now),
             };
             let mut drain = drain.below(ceiling(spec));
-            if tells_last {
+            if tells_last || tells_prompts {
                 drain = drain.with_last_words(Arc::default());
             }
             drains[stream] = Some(match queues.is_empty() {

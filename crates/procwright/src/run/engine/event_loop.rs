@@ -214,6 +214,7 @@ impl<M: Memory> Run<'_, M> {
             }
             self.tell_holders(now);
             self.look(now);
+            self.look_for_input_wanted(now);
             return None;
         };
         let is_deadline = matches!(reason, Reason::Timeout | Reason::IdleTimeout);
@@ -272,6 +273,7 @@ impl<M: Memory> Run<'_, M> {
                     .min(silent)
                     .min(told)
                     .min(self.next_look())
+                    .min(self.next_prompt_look())
             }
             RunPhase::Over(_) => Deadline::NEVER,
         };

@@ -1,4 +1,4 @@
-//! When a run finds out why its program does not end.
+//! When a run finds out why its program does not end, and whether it waits for input.
 
 use std::time::Instant;
 
@@ -38,6 +38,35 @@ impl<M: Memory> Run<'_, M> {
         if self.next_look().reached(now) {
             let ring = self.streams.wake().map(|wake| move || wake.ring());
             self.looks.begin(vec![pid], ring, now);
+        }
+    }
+
+    /// The time at which the program is looked at whether it waits for input.
+    pub(super) fn next_prompt_look(&self) -> Deadline {
+        match &self.prompts {
+            Some(prompts) if !self.program.has_exited() => prompts.next(),
+            _ => Deadline::NEVER,
+        }
+    }
+
+    /// Tells of a wait for input that was found, and looks for one if it is time for that.
+    pub(super) fn look_for_input_wanted(&mut self, now: Instant) {
+        let Some(prompts) = self.prompts.as_mut().filter(|_| !self.program.has_exited()) else {
+            return;
+        };
+        prompts.heard(self.streams.last_read());
+        let found = prompts.found();
+        if prompts.next().reached(now) {
+            let ring = self.streams.wake().map(|wake| move || wake.ring());
+            prompts.begin(self.program.running.pid(), ring);
+        }
+        if let Some(waiting) = found {
+            self.program.running.trace().say(|| &waiting.text);
+            self.tell(&Event::InputWanted {
+                command: quote(&self.spec.argv),
+                waiting,
+                prompt: self.streams.prompt(),
+            });
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::host::Host;
 use super::program::Program;
 use crate::drain::Inline;
-use crate::looks::Looks;
+use crate::looks::{Looks, PromptLooks};
 use crate::quote::quote;
 use crate::run::collected::Failure;
 use crate::run::error::{Error, Foreign};
@@ -35,6 +35,8 @@ pub(crate) struct Run<'a, M> {
     pub(super) consumers: Vec<OutputConsumer>,
     pub(super) host: Host<'a>,
     pub(super) looks: Looks,
+    /// The looks at whether it waits for input, if the caller wants to know.
+    pub(super) prompts: Option<PromptLooks>,
     pub(super) phase: RunPhase,
     /// The first failure: it is the cause, and others are its consequences.
     pub(super) failure: Option<Failure>,

@@ -8,7 +8,7 @@ use super::host::{DemandedEnd, Host};
 use super::program::Program;
 use super::run_state::{Run, RunPhase};
 use crate::child::{self, JoinEnds, OurEnds, PreparedStart, RefusedStart, Unstarted};
-use crate::looks::Looks;
+use crate::looks::{Looks, PromptLooks};
 use crate::quote::quote;
 use crate::run::event::UNTIL_EXIT;
 use crate::run::event_thread::EventThread;
@@ -31,6 +31,7 @@ pub(super) struct PreparedRun<'s, 'a> {
     host: Host<'a>,
     every: Option<(Duration, TickHook<'a>)>,
     explain_after: Option<Duration>,
+    input_wanted: bool,
     started: Instant,
     started_ticks: u64,
 }
@@ -102,6 +103,7 @@ pub(super) fn prepare<'s, 'a>(
         host,
         every: hooks.every,
         explain_after: hooks.explain_after,
+        input_wanted: hooks.input_wanted,
         started,
         started_ticks,
     })
@@ -119,6 +121,7 @@ impl<'a> PreparedRun<'_, 'a> {
             mut host,
             every,
             explain_after,
+            input_wanted,
             started,
             started_ticks,
         } = self;
@@ -130,7 +133,7 @@ impl<'a> PreparedRun<'_, 'a> {
         let running = start.start()?;
         // The child exists from here on, and every way out stops and reaps it.
         host.ticker = every.map(|(period, hook)| Ticker::new(period, hook, started));
-        let (streams, consumers) = attachments.connect(spec, ends, started);
+        let (streams, consumers) = attachments.connect(spec, ends, input_wanted, started);
         let program = Program {
             running,
             pipes,
@@ -147,6 +150,7 @@ impl<'a> PreparedRun<'_, 'a> {
             consumers,
             host,
             looks: Looks::new(started, explain_after),
+            prompts: input_wanted.then(|| PromptLooks::new(started)),
             phase: RunPhase::default(),
             failure: None,
             later_failures: Vec::new(),

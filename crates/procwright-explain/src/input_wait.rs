@@ -1,0 +1,78 @@
+//! A wait for input that is proven by two looks, and by which a later look knows it again.
+
+use std::io;
+use std::time::Duration;
+
+use crate::scan::{self, Sleeper};
+use crate::waiting::{WaitKind, Waiting};
+
+/// The time for which a program has to sleep in one call before that is a wait for input: one
+/// that reads a pipe as fast as it is filled sleeps between two reads as well.
+const ASLEEP: Duration = Duration::from_millis(50);
+
+/// A program, or one of its descendants, waits for input: it has slept in one and the same
+/// call while all who could end that were looked at.
+#[derive(Clone, Debug)]
+pub struct InputWait {
+    /// Who waits, where, and who could end it. Its kind is [`WaitKind::Input`].
+    pub waiting: Waiting,
+    /// The threads that sleep there.
+    sleepers: Vec<Sleeper>,
+}
+
+impl InputWait {
+    /// True while it goes on: its threads have not run since.
+    fn goes_on(&self, now: &[Sleeper]) -> bool {
+        of(self.waiting.pid, now) == self.sleepers
+    }
+}
+
+/// Whether the program `pid`, or one that descends from it, waits for input: on its terminal,
+/// or on a stdin that somebody holds who is none of them. `None` if it does not, and if the
+/// wait is the one that is `known` already, however long it lasts.
+///
+/// Where nobody sleeps as a wait for input would, which is nearly always, the program and its
+/// descendants alone are looked at.
+///
+/// ```
+/// use procwright_explain::input_wait;
+///
+/// assert!(input_wait(std::process::id() as i32, None)?.is_none()); // it runs
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+/// `Unsupported` where there is no `/proc`, `NotFound` if there is no such process, and those
+/// of reading `/proc`.
+///
+/// # Blocking
+/// While these are looked at; if one of them seems to wait, for 50 ms, and while all processes
+/// are looked at once.
+pub fn input_wait(pid: i32, known: Option<&InputWait>) -> io::Result<Option<InputWait>> {
+    let before = scan::sleepers(pid)?;
+    if before.is_empty() || known.is_some_and(|known| known.goes_on(&before)) {
+        return Ok(None);
+    }
+    crate::pause(ASLEEP);
+    // Those who slept before and do still have slept all the while.
+    let still = scan::sleepers(pid)?;
+    if !still.iter().any(|one| before.contains(one)) {
+        return Ok(None);
+    }
+    let waiting = crate::waiting_for(pid)?;
+    if waiting.kind != WaitKind::Input {
+        return Ok(None);
+    }
+    let after = of(waiting.pid, &scan::sleepers(pid)?);
+    let slept = !after.is_empty() && after == of(waiting.pid, &before);
+    Ok(slept.then_some(InputWait {
+        waiting,
+        sleepers: after,
+    }))
+}
+
+/// The threads of one process.
+fn of(pid: i32, sleepers: &[Sleeper]) -> Vec<Sleeper> {
+    let own = sleepers.iter().filter(|sleeper| sleeper.pid == pid);
+    own.cloned().collect()
+}

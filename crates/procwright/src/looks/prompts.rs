@@ -1,0 +1,107 @@
+//! Looks at whether a program has begun to wait for input: when its output has paused, and on a
+//! thread of their own.
+//!
+//! Nothing announces such a wait. A program that asks says so first, and is silent then; so it is
+//! looked at a moment after its latest output, and again after twice as long each time, up to
+//! [`MOST`] times in one silence. Between these looks nothing wakes up for it, and one that talks
+//! without a pause is not looked at.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use procwright_explain::{InputWait, Waiting, input_wait};
+use procwright_os::sync::Mutex;
+use procwright_os::thread;
+use procwright_os::time::Deadline;
+
+/// The silence after which a program is looked at for the first time.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The most looks in one silence: the last comes after an hour and a half of it.
+const MOST: u32 = 16;
+
+/// The looks at one program.
+#[derive(Debug)]
+pub(crate) struct PromptLooks {
+    shared: Arc<Mutex<State>>,
+    /// Time of the latest output, or of the start: from which on it is silent.
+    silent_since: Instant,
+    /// Looks that were begun in this silence.
+    begun: u32,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    is_under_way: bool,
+    /// The wait that was told last.
+    known: Option<Arc<InputWait>>,
+    /// One that is to be told.
+    new: Option<Arc<InputWait>>,
+}
+
+impl PromptLooks {
+    /// Those at a program that began at `started`.
+    pub(crate) fn new(started: Instant) -> PromptLooks {
+        PromptLooks {
+            shared: Arc::default(),
+            silent_since: started,
+            begun: 0,
+        }
+    }
+
+    /// Notes the time of the latest output.
+    pub(crate) fn heard(&mut self, latest: Option<Instant>) {
+        if let Some(latest) = latest.filter(|latest| *latest > self.silent_since) {
+            self.silent_since = latest;
+            self.begun = 0;
+        }
+    }
+
+    /// The time of the next look, if nothing is heard before.
+    pub(crate) fn next(&self) -> Deadline {
+        if self.begun == MOST || self.shared.lock().is_under_way {
+            return Deadline::NEVER;
+        }
+        let next = self.silent_since.checked_add(PAUSE * (1 << self.begun));
+        next.map_or(Deadline::NEVER, Deadline::at)
+    }
+
+    /// True if a look was begun in this silence.
+    pub(crate) fn are_on(&self) -> bool {
+        self.begun > 0
+    }
+
+    /// Begins a look at the program `pid`, which calls `ring` when it is over.
+    pub(crate) fn begin(&mut self, pid: i32, ring: io::Result<impl FnOnce() + Send + 'static>) {
+        self.begun += 1;
+        // Without a thread or a descriptor there is a look less.
+        let Ok(ring) = ring else {
+            return;
+        };
+        let shared = Arc::clone(&self.shared);
+        self.shared.lock().is_under_way = true;
+        let begun = thread::spawn_quiet("procwright-look", move || {
+            let known = shared.lock().known.clone();
+            let found = input_wait(pid, known.as_deref());
+            let mut state = shared.lock();
+            state.is_under_way = false;
+            // One that cannot be looked at is not known to wait.
+            state.new = found.ok().flatten().map(Arc::new);
+            drop(state);
+            ring();
+        });
+        if begun.is_err() {
+            self.shared.lock().is_under_way = false;
+        }
+    }
+
+    /// What it has begun to wait for, once for each wait.
+    pub(crate) fn found(&mut self) -> Option<Box<Waiting>> {
+        let mut state = self.shared.lock();
+        let new = state.new.take()?;
+        let waiting = Box::new(new.waiting.clone());
+        state.known = Some(new);
+        Some(waiting)
+    }
+}
