@@ -462,6 +462,7 @@ async def run(
     max_length: Slip | int | None = ...,
     too_long: Slip | Literal["split", "fail"] = ...,
     on_event: Slip | Callable[[Event], object] | None = ...,
+    input_wanted: Slip | bool = ...,
     stdin: Slip | Stdin = ...,
     check: Slip | bool = ...,
     explain_after: Slip | Seconds | None = ...,
@@ -1675,6 +1676,7 @@ def spawn(
     max_length: Slip | int | None = ...,
     too_long: Slip | Literal["split", "fail"] = ...,
     on_event: Slip | Callable[[Event], object] | None = ...,
+    input_wanted: Slip | bool = ...,
     overflow: Slip
     | Overflow
     | Literal["spill", "block", "drop_oldest", "drop_newest", "fail"] = ...,

@@ -72,8 +72,8 @@ async def run(args: Args, **options: Any) -> Result[Any, Any, Any]:
     `result`, with what was read by then, where such an exception can have one.
 
     With `tee`, `on_line` and its like, `keep_full`, `merged`, `limit`, `on_event`,
-    `input_wanted`, `explain_after` or `until="silent:..."` the run has a thread for as long as it lasts; without
-    them it has none.
+    `input_wanted`, `explain_after` or `until="silent:..."` the run has a thread for as long as it
+    lasts; without them it has none.
     """
     given = {"args": args, **_DEFAULTS, **options}
     unknown = {name: value for name, value in options.items() if name not in _DEFAULTS}
