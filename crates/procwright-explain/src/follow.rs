@@ -64,6 +64,8 @@ impl Follow<'_> {
         for free in free {
             match free {
                 Free::Input(fd) => number = number.or(Some(*fd)),
+                // As the thread does that the C library has for timers: it is no work.
+                Free::Signal => {}
                 // Another thread works, or waits for something else.
                 _ => return None,
             }
