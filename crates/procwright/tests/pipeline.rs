@@ -513,6 +513,7 @@ fn values_are_refused_by_the_stage_that_has_them() {
         columns: 80,
     };
     refused(cat().pipe(cat().pty(size)), Some(1), "pty");
+    refused(cat().input_wanted().pipe(cat()), Some(0), "input_wanted");
     refused(
         cat().adopts_orphans().pipe(cat()),
         Some(0),

@@ -384,6 +384,8 @@ fn what_is_for_others_is_refused_by_name() {
     assert!(stage.is_none() && text.contains("every"), "{text}");
     let (stage, text) = invalid(cat().pipe(cat().merged()));
     assert!(stage == Some(1) && text.contains("merged"), "{text}");
+    let (stage, text) = invalid(cat().pipe(cat().input_wanted().on_stream_event(|_| ())));
+    assert!(stage == Some(1) && text.contains("input_wanted"), "{text}");
     let (stage, text) = invalid(
         cat()
             .stdout(Sink::Null)

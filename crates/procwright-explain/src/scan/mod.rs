@@ -44,8 +44,8 @@ pub(crate) use look::{
 };
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(crate) use other::{
-    Probe, Sleeper, add_tracers, command_line, is_jobserver, look, look_again, look_at, look_closer,
-    newcomers, outline, pipe_budget, sleepers,
+    Probe, Sleeper, add_tracers, command_line, is_jobserver, look, look_again, look_at,
+    look_closer, newcomers, outline, pipe_budget, sleepers,
 };
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use tree::{Sleeper, sleepers};

@@ -23,6 +23,9 @@ use procwright_process::holders::RunPipe;
 /// it was to be stopped.
 const BRIEFLY: Duration = Duration::from_millis(1);
 
+/// Time until the next try to tell of a wait for input whose prompt is still to be read.
+const BEHIND: Duration = Duration::from_millis(10);
+
 /// A child, its limits, and how far it is.
 #[derive(Debug)]
 pub(super) struct SupervisedChild {
@@ -316,6 +319,10 @@ impl SupervisedChild {
     fn look_for_input_wanted(&mut self, now: Instant) -> Deadline {
         let latest = self.last_heard();
         let pid = self.child.process.pid();
+        // What is told has the prompt, which the pump may not have come to read.
+        if self.prompts.as_ref().is_some_and(PromptLooks::has_found) && self.is_behind() {
+            return Deadline::at(now + BEHIND);
+        }
         let Some(prompts) = self.prompts.as_mut().filter(|_| !self.has_exited) else {
             return Deadline::NEVER;
         };
@@ -339,6 +346,12 @@ impl SupervisedChild {
             }
         }
         next
+    }
+
+    /// True if there is output that the pump will read at once, and has not noted yet. What
+    /// waits for a reader of ours may do so for long.
+    fn is_behind(&self) -> bool {
+        !self.full.any_held() && self.open_flows().any(|flow| flow.watch.is_behind())
     }
 
     /// The unfinished line of the stream that has come last.

@@ -128,7 +128,7 @@ impl<'a> Command<'a> {
     /// long each time, 16 times at most: one that begins to wait without a word is noticed after
     /// at most as long again as it was silent. What sleeps with a time limit is not said to
     /// wait, nor what may not be looked at, such as programs of other users; and where there is
-    /// no `/proc` nothing is told.
+    /// no `/proc` nothing is told. A stage of a [`Pipeline`](crate::Pipeline) cannot have it.
     ///
     /// ```
     /// use procwright::{Cancel, Command, Event, Stdin};

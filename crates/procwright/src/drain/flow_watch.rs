@@ -32,7 +32,8 @@ impl fmt::Debug for News {
 
 /// One output stream as those see it who do not read it.
 ///
-/// Relaxed accesses suffice: each value is a fact by itself, and `news` is told after it.
+/// Relaxed accesses suffice, as each value is a fact by itself, and `news` is told after it;
+/// but `is_reading` is ordered with the state of the pipe.
 #[derive(Debug)]
 pub(crate) struct FlowWatch {
     made: Instant,
@@ -42,6 +43,8 @@ pub(crate) struct FlowWatch {
     limit: Option<u64>,
     is_over_limit: AtomicBool,
     has_ended: AtomicBool,
+    /// Whether a read has begun whose bytes may be neither in the pipe nor noted.
+    is_reading: AtomicBool,
     /// Whether the next read is to be told.
     tells_next: AtomicBool,
     /// The pipe, while the drain has it. Not kept open.
@@ -59,6 +62,7 @@ impl FlowWatch {
             limit,
             is_over_limit: AtomicBool::new(false),
             has_ended: AtomicBool::new(false),
+            is_reading: AtomicBool::new(false),
             tells_next: AtomicBool::new(false),
             pipe,
             news,
@@ -92,6 +96,13 @@ impl FlowWatch {
         self.look().contains(Flags::IN)
     }
 
+    /// True if there are bytes that are not noted yet: the drain has not come to read them, or
+    /// has just taken them from the pipe.
+    pub(crate) fn is_behind(&self) -> bool {
+        // In this order: a read that empties the pipe is seen in one of them.
+        self.has_unread() || self.is_reading.load(Ordering::SeqCst)
+    }
+
     /// True if no process has the other end any more, whether or not the drain has come to
     /// the end.
     pub(crate) fn has_no_writer(&self) -> bool {
@@ -121,12 +132,23 @@ impl FlowTeller {
         FlowTeller(watch)
     }
 
+    /// Says that a read begins.
+    pub(super) fn begins(&self) {
+        self.0.is_reading.store(true, Ordering::SeqCst);
+    }
+
+    /// Says that it has brought nothing.
+    pub(super) fn found_nothing(&self) {
+        self.0.is_reading.store(false, Ordering::SeqCst);
+    }
+
     /// Tells of a read, with all bytes so far.
     pub(super) fn read(&self, bytes: u64, now: Instant) {
         let watch = &self.0;
         let since = now.saturating_duration_since(watch.made).as_nanos();
         let since = u64::try_from(since).unwrap_or(u64::MAX).max(1);
         watch.last_read.store(since, Ordering::Relaxed);
+        watch.is_reading.store(false, Ordering::SeqCst);
         let is_over = watch.limit.is_some_and(|limit| bytes > limit);
         if watch.tells_next.load(Ordering::Relaxed) {
             watch.tells_next.store(false, Ordering::Relaxed);

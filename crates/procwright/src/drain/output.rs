@@ -234,6 +234,9 @@ impl<M: Memory> Drain<M> {
             copies.iter().for_each(|copies| copies.offer(bytes));
             words.iter().for_each(|words| words.note(bytes));
         };
+        if let Some(teller) = &self.teller {
+            teller.begins();
+        }
         let read = match self.ceiling.as_mut().map(|one| (one.room(self.bytes), one)) {
             Some((0, ceiling)) => ceiling.read_from(fd, max),
             Some((room, _)) => {
@@ -242,6 +245,9 @@ impl<M: Memory> Drain<M> {
             }
             None => self.store.read_from(fd, max, copy),
         };
+        if let (Some(teller), Ok(0) | Err(_)) = (&self.teller, &read) {
+            teller.found_nothing();
+        }
         let n = match read {
             Ok(n) => n,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {

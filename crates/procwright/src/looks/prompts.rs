@@ -50,17 +50,24 @@ impl PromptLooks {
         }
     }
 
-    /// Notes the time of the latest output.
-    pub(crate) fn heard(&mut self, latest: Option<Instant>) {
-        if let Some(latest) = latest.filter(|latest| *latest > self.silent_since) {
+    /// Notes the time of the latest output. True if that has come since it was noted last.
+    pub(crate) fn heard(&mut self, latest: Option<Instant>) -> bool {
+        let latest = latest.filter(|latest| *latest > self.silent_since);
+        if let Some(latest) = latest {
             self.silent_since = latest;
             self.begun = 0;
         }
+        latest.is_some()
     }
 
-    /// The time of the next look, if nothing is heard before.
+    /// The time of the next look, if nothing is heard before; at once, if there is a wait to
+    /// be told.
     pub(crate) fn next(&self) -> Deadline {
-        if self.begun == MOST || self.shared.lock().is_under_way {
+        let state = self.shared.lock();
+        if state.new.is_some() {
+            return Deadline::at(self.silent_since);
+        }
+        if self.begun == MOST || state.is_under_way {
             return Deadline::NEVER;
         }
         let next = self.silent_since.checked_add(PAUSE * (1 << self.begun));
@@ -94,6 +101,11 @@ impl PromptLooks {
         if begun.is_err() {
             self.shared.lock().is_under_way = false;
         }
+    }
+
+    /// True if there is a wait to be told.
+    pub(crate) fn has_found(&self) -> bool {
+        self.shared.lock().new.is_some()
     }
 
     /// What it has begun to wait for, once for each wait.

@@ -556,6 +556,13 @@ pub(super) fn joinable<'a>(
              orphan was: leave it out",
         ));
     }
+    if hooks.input_wanted {
+        return Err(Invalid::new(
+            "input_wanted",
+            "is not for a stage of a pipeline",
+            "run that program by itself, or leave it out",
+        ));
+    }
     if reads_last && (!matches!(spec.stdin, Stdin::Null) || hooks.producer.is_some()) {
         return Err(Invalid::new(
             "stdin",

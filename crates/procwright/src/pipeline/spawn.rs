@@ -160,6 +160,11 @@ fn check_stage(stage: &Command<'_>, overflow: Overflow) -> Result<(), Invalid> {
             "spawn that program alone, or leave it out",
         ),
         (
+            "input_wanted",
+            stage.hooks.input_wanted,
+            "spawn that program alone, or leave it out",
+        ),
+        (
             "merged",
             spec.merged,
             "read the streams apart, or send stderr where stdout goes",

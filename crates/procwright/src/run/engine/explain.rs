@@ -54,7 +54,11 @@ impl<M: Memory> Run<'_, M> {
         let Some(prompts) = self.prompts.as_mut().filter(|_| !self.program.has_exited()) else {
             return;
         };
-        prompts.heard(self.streams.last_read());
+        // What is told has the prompt, so that is read first: a wait is told once a turn has
+        // brought nothing.
+        if prompts.heard(self.streams.last_read()) && prompts.has_found() {
+            return;
+        }
         let found = prompts.found();
         if prompts.next().reached(now) {
             let ring = self.streams.wake().map(|wake| move || wake.ring());
