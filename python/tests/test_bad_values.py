@@ -70,6 +70,7 @@ MADE = {
 ANYTHING = {
     "check",
     "detach",
+    "input_wanted",
     "keep_ends",
     "liveness",
     "merged",
