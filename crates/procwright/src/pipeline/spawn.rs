@@ -40,7 +40,7 @@ impl Pipeline<'_> {
     /// # Errors
     /// [`Error::Invalid`], [`Error::Spawn`] and [`Error::Cancelled`], and nothing runs then. What
     /// is for a run alone (a watch, a callback for lines) is invalid here, and so are a channel,
-    /// `detach` and `merged`.
+    /// `detach`, `merged` and `input_wanted`.
     #[doc(alias = "Open3.pipeline_rw")]
     #[doc(alias = "Open3.pipeline_start")]
     pub fn spawn(self) -> Result<PipelineChild, Error> {
