@@ -348,7 +348,7 @@ def test_result_as_json(child):
     shown = json.loads(result.to_json(indent=1))
     assert shown == result.to_dict()
     schema = pathlib.Path(__file__).parents[2] / "docs" / "reference" / "result.schema.json"
-    of_others = {"attempts", "left", "log", "total_s", "judgement", "elastic"}
+    of_others = {"attempts", "left", "log", "total_s", "judgement", "elastic", "function"}
     assert set(shown) == set(json.loads(schema.read_text())["properties"]) - of_others
     assert (shown["stdout"], shown["stderr"]) == ({"base64": "/wA="}, "")
     assert shown["stdout_info"]["bytes"] == 2
