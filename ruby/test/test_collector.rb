@@ -32,6 +32,8 @@ class TestCollector < Minitest::Test
       stop: -> { c = Procwright.spawn(C, "sleep-forever"); c.stop.empty? && c.status.signaled? },
       stranger: -> { Procwright::Process.new(Process.pid).then { |p| p.alive? && p.name && p.id && p.exe } },
       pipeline: -> { Procwright.pipeline([C, "echo", "x"], [C, "cat"]).then { |r| [r.stdout, *r.stages.map(&:judgement)] } == ["x\n", :success, :success] },
+      stages: -> { Procwright.pipeline([C, "says", "err:a\\n"], [C, "says", "err:b\\n"], [C, "cat"]).stages.map(&:stderr) == ["a\n", "b\n", ""] },
+      held: -> { Procwright.spawn_pipeline([C, "says", "err:a\\n", "out:x\\n"], [C, "cat"]).result.then { |r| [r.stdout, *r.stages.map(&:stderr)] } == ["x\n", "a\n", ""] },
       refused: -> { (Procwright.pipeline([C, "cat"], "/nonexistent") rescue $!.stage) == 1 },
       joined: -> { Procwright::Open3.pipeline_r([C, "echo", "x"], [C, "cat"]) { |out, ts| [out.read, ts.size] } == ["x\n", 2] },
       capture3: -> { Procwright::Open3.capture3("cat; echo e >&2", stdin_data: "i").first(2) == ["i", "e\n"] },

@@ -62,9 +62,12 @@ fn pipeline(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
             .collect();
         let string = |data: Option<Vec<u8>>| data.map(string_from_vec).transpose();
         let stdout = string(collected.stdout)?;
-        let stderr = collected.stderr.into_iter().map(string);
-        let stderr = stderr.collect::<Result<Vec<_>, Error>>()?;
-        result(ruby, &report, stdout, &stderr, &last_words)
+        // In an array of Ruby's, since its collector does not look into a Vec.
+        let stderr = ruby.ary_new();
+        for data in collected.stderr {
+            stderr.push(string(data)?)?;
+        }
+        result(ruby, &report, stdout, stderr, &last_words)
     })
 }
 
@@ -148,13 +151,13 @@ fn figures(ruby: &Ruby, found: &Figures) -> Result<RHash, Error> {
     Ok(hash)
 }
 
-/// The result, with what was captured of stdout of the last stage and of stderr of each, and the
-/// last words of each.
+/// The result, with what was captured of stdout of the last stage and of stderr of each, a string
+/// or nil, and the last words of each.
 pub(crate) fn result(
     ruby: &Ruby,
     report: &PipelineReport,
     stdout: Option<RString>,
-    stderr: &[Option<RString>],
+    stderr: RArray,
     last_words: &[&[u8]],
 ) -> Result<RHash, Error> {
     let last = report.stages.len() - 1;
@@ -167,9 +170,11 @@ pub(crate) fn result(
             .explain_to(last_words[place], report::UNTIL_EXIT);
         put("explanation", explanation.into_value_with(ruby))?;
         let stdout = stdout.filter(|_| place == last);
-        for (name, data) in [("stdout", stdout), ("stderr", stderr[place])] {
-            put(name, data.into_value_with(ruby))?;
-        }
+        put("stdout", stdout.into_value_with(ruby))?;
+        put(
+            "stderr",
+            stderr.entry(isize::try_from(place).unwrap_or(isize::MAX))?,
+        )?;
         let judgement = ruby.to_symbol(stage.judgement.name());
         put("judgement", judgement.into_value_with(ruby))?;
         let buffer = stage.elastic.as_ref();

@@ -251,18 +251,16 @@ impl PipelineChild {
                 return Ok(None);
             };
             raise_failure(report, this.child.take_failure())?;
-            let stderr = each(stderr, <Option<RString>>::try_convert)?;
-            let read = stderr.iter().map(|one| one.map(to_vec).unwrap_or_default());
-            let read: Vec<Vec<u8>> = read.collect();
-            let words = read
-                .iter()
-                .enumerate()
-                .map(|(place, read)| match read.is_empty() {
-                    true => this.child.last_words(place).unwrap_or_default(),
-                    false => read,
-                });
+            let copy = |one| Ok(<Option<RString>>::try_convert(one)?.map(to_vec));
+            let read: Vec<Option<Vec<u8>>> = each(stderr, copy)?;
+            let words = read.iter().enumerate().map(|(place, read)| {
+                match read.as_deref().unwrap_or_default() {
+                    [] => this.child.last_words(place).unwrap_or_default(),
+                    read => read,
+                }
+            });
             let words: Vec<&[u8]> = words.collect();
-            result(ruby, report, stdout, &stderr, &words).map(Some)
+            result(ruby, report, stdout, stderr, &words).map(Some)
         })
     }
 
