@@ -61,6 +61,7 @@ FOR_US = {
     "merged",
     "keep_full",
     "on_event",
+    "input_wanted",
     "overflow",
     "stall_after",
     "channel",
