@@ -44,18 +44,13 @@ pub(super) struct Parted {
 
 /// Lists of items of which no file has been opened; one at least.
 pub(super) struct Lists {
-    lists: Vec<List>,
+    /// Groups of lists that go side by side.
+    groups: Vec<Vec<List>>,
     end: u8,
 }
 
 /// One list of items.
-struct List {
-    source: Source,
-    /// Whether it goes side by side with the list before it.
-    is_linked: bool,
-}
-
-enum Source {
+enum List {
     Given(Vec<OsString>),
     /// A file, and the option that names it.
     File(&'static str, PathBuf),
@@ -85,12 +80,19 @@ pub(super) fn parted(
              hint: items that are commands are run by a shell: procwright map sh -c {SEPARATOR} …"
         ));
     }
-    let mut sources: Vec<(Source, bool)> = files
-        .iter()
-        .map(|path| (Source::File("--arg-file", path.clone()), false))
-        .collect();
+    let mut groups: Vec<Vec<List>> = Vec::new();
+    let add = |groups: &mut Vec<Vec<List>>, list, is_linked: bool| match groups
+        .last_mut()
+        .filter(|_| is_linked || links)
+    {
+        Some(group) => group.push(list),
+        None => groups.push(vec![list]),
+    };
+    for path in files {
+        add(&mut groups, List::File("--arg-file", path.clone()), false);
+    }
     while let Some((kind, is_linked)) = words.next().as_ref().and_then(separator) {
-        if is_linked && sources.is_empty() {
+        if is_linked && groups.is_empty() {
             return Err(format!(
                 "{kind}{LINK} puts a list beside the one before it, and there is none\n  \
                  hint: the first list stands behind {kind}"
@@ -101,46 +103,37 @@ pub(super) fn parted(
             given.push(word);
         }
         match kind == SEPARATOR {
-            true => sources.push((Source::Given(given), is_linked)),
+            true => add(&mut groups, List::Given(given), is_linked),
             false if given.is_empty() => {
                 return Err(format!(
                     "no file is named behind {kind}\n  \
                      hint: {kind} FILE has its lines for items, - is stdin"
                 ));
             }
-            false => {
-                let file = |name: OsString| (Source::File(kind, name.into()), is_linked);
-                sources.extend(given.into_iter().map(file));
-            }
+            false => given
+                .into_iter()
+                .for_each(|name| add(&mut groups, List::File(kind, name.into()), is_linked)),
         }
     }
-    let list = |(place, (source, is_linked))| List {
-        source,
-        is_linked: is_linked || (links && place > 0),
-    };
-    let mut lists: Vec<List> = sources.into_iter().enumerate().map(list).collect();
-    if links && lists.len() < 2 {
+    // With `links` all are of one group.
+    if links && groups.first().is_none_or(|group| group.len() < 2) {
         return Err(format!(
             "--link puts lists side by side, and there is one\n  \
              hint: as in: procwright map --link echo {{1}} {{2}} {FILE_SEPARATOR} names ages"
         ));
     }
-    let reads = lists
-        .iter()
-        .any(|list| matches!(list.source, Source::File(..)));
-    if is_null && !lists.is_empty() && !reads {
+    let mut lists = groups.iter().flatten();
+    let reads = lists.any(|list| matches!(list, List::File(..)));
+    if is_null && !groups.is_empty() && !reads {
         return Err(format!(
             "--null is for items that are read, and these stand behind {SEPARATOR}"
         ));
     }
-    if lists.is_empty() {
-        lists.push(List {
-            source: Source::File("stdin", STDIN.into()),
-            is_linked: false,
-        });
+    if groups.is_empty() {
+        groups.push(vec![List::File("stdin", STDIN.into())]);
     }
     let lists = Lists {
-        lists,
+        groups,
         end: if is_null { 0 } else { b'\n' },
     };
     lists.refuse_one_pipe_twice()?;
@@ -162,15 +155,17 @@ fn separator(word: &OsString) -> Option<(&'static str, bool)> {
 impl Lists {
     /// How many items a command gets: one of each list.
     pub(super) fn count(&self) -> usize {
-        self.lists.len()
+        self.lists().count()
+    }
+
+    fn lists(&self) -> impl Iterator<Item = &List> {
+        self.groups.iter().flatten()
     }
 
     /// The files that items are read from but for stdin, with the options that name them.
     pub(super) fn files(&self) -> Vec<(&'static str, PathBuf)> {
-        let named = self.lists.iter().filter_map(|list| match &list.source {
-            Source::File(option, path) if path.as_os_str() != STDIN => {
-                Some((*option, path.clone()))
-            }
+        let named = self.lists().filter_map(|list| match list {
+            List::File(option, path) if path.as_os_str() != STDIN => Some((*option, path.clone())),
             _ => None,
         });
         named.collect()
@@ -180,8 +175,8 @@ impl Lists {
     /// no item at all, or the open of a FIFO would wait for another writer.
     fn refuse_one_pipe_twice(&self) -> Result<(), String> {
         let mut seen = Vec::new();
-        for list in &self.lists {
-            let Source::File(_, path) = &list.source else {
+        for list in self.lists() {
+            let List::File(_, path) = list else {
                 continue;
             };
             let is_stdin = path.as_os_str() == STDIN;
@@ -215,13 +210,9 @@ impl Lists {
     /// Why a file cannot be read, and that lists are not equally long which go side by side, in
     /// words for a person.
     pub(super) fn open(self) -> Result<Items, String> {
-        let Lists { lists, end } = self;
-        if let [
-            List {
-                source: Source::File(option, path),
-                ..
-            },
-        ] = &*lists
+        let Lists { groups, end } = self;
+        if let [group] = &*groups
+            && let [List::File(option, path)] = &**group
         {
             if *option == "stdin" && io::stdin().is_terminal() {
                 message::print(format_args!(
@@ -232,28 +223,34 @@ impl Lists {
             let from = open(path)?;
             return Ok(Items::Read { from, end });
         }
-        let next_is_linked = lists.iter().skip(1).map(|list| list.is_linked);
-        let are_beside: Vec<bool> = next_is_linked.chain([false]).collect();
-        let mut groups: Vec<Vec<Row>> = Vec::new();
-        for (List { source, is_linked }, next_is_linked) in lists.into_iter().zip(are_beside) {
-            // Beside another list an empty line has its place.
-            let keeps_empty = is_linked || next_is_linked;
-            let items = source.items(end, keeps_empty)?;
-            match groups.last_mut().filter(|_| is_linked) {
-                Some(rows) => link(rows, items)?,
-                None => groups.push(items.into_iter().map(|item| vec![item]).collect()),
-            }
-        }
-        Ok(Items::Product(Product::new(groups)))
+        let groups = groups.into_iter().map(|group| rows(group, end));
+        Ok(Items::Product(Product::new(
+            groups.collect::<Result<_, String>>()?,
+        )))
     }
 }
 
-impl Source {
+/// The rows of lists that go side by side.
+fn rows(group: Vec<List>, end: u8) -> Result<Vec<Row>, String> {
+    // Beside another list an empty line has its place.
+    let keeps_empty = group.len() > 1;
+    let mut rows: Option<Vec<Row>> = None;
+    for list in group {
+        let items = list.items(end, keeps_empty)?;
+        match &mut rows {
+            Some(rows) => link(rows, items)?,
+            None => rows = Some(items.into_iter().map(|item| vec![item]).collect()),
+        }
+    }
+    Ok(rows.unwrap_or_default())
+}
+
+impl List {
     /// All of them, of a file too: they are needed again for each item of the lists before.
     fn items(self, end: u8, keeps_empty: bool) -> Result<Vec<OsString>, String> {
         let path = match self {
-            Source::Given(items) => return Ok(items),
-            Source::File(_, path) => path,
+            List::Given(items) => return Ok(items),
+            List::File(_, path) => path,
         };
         let mut from = open(&path)?;
         let next = || match keeps_empty {
