@@ -3,10 +3,10 @@
 mod common;
 
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use common::seen::Seen;
-use common::{child, subcommand};
+use common::{assert_stdout_is_its_own, child, subcommand};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -86,22 +86,9 @@ fn output_in_a_file_has_nothing_of_it_and_the_report_has_the_counts() {
 fn none_where_there_is_no_terminal_and_nothing_passes_through() {
     let dir = tempfile::tempdir().unwrap();
     let report = dir.path().join("report");
-    let file = tempfile::NamedTempFile::new().unwrap();
     let options = ["--report-to", report.to_str().unwrap()];
     let mut command = shown(&options, &[words(&["true"]), child(["show"])]);
-    command
-        .stdout(file.reopen().unwrap())
-        .stderr(Stdio::piped());
-    let output = command.output().unwrap();
-    assert_eq!(
-        (output.status.code(), &output.stderr[..]),
-        (Some(0), &b""[..])
-    );
-    let shown = std::fs::read_to_string(file.path()).unwrap();
-    assert!(
-        shown.contains(&format!("\"1\":\"{}\"", file.path().display())),
-        "{shown}"
-    );
+    assert_stdout_is_its_own(&mut command);
     let report: Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
     assert_eq!(report["stages"][0]["elastic"], Value::Null);
 }

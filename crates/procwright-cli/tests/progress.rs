@@ -3,11 +3,11 @@
 mod common;
 
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use common::bash::Bash;
 use common::seen::Seen;
-use common::{child, procwright};
+use common::{assert_stdout_is_its_own, child, procwright};
 use rustix::process::Signal;
 
 fn shown(options: &[&str], words: &[&str]) -> Command {
@@ -136,20 +136,7 @@ fn it_fits_the_terminal() {
 fn none_where_there_is_no_terminal_and_no_pipes_either() {
     let mut command = procwright(["--progress", "--"]);
     command.args(child(["show"]));
-    let file = tempfile::NamedTempFile::new().unwrap();
-    command
-        .stdout(file.reopen().unwrap())
-        .stderr(Stdio::piped());
-    let output = command.output().unwrap();
-    assert_eq!(
-        (output.status.code(), &output.stderr[..]),
-        (Some(0), &b""[..])
-    );
-    let shown = std::fs::read_to_string(file.path()).unwrap();
-    assert!(
-        shown.contains(&format!("\"1\":\"{}\"", file.path().display())),
-        "{shown}"
-    );
+    assert_stdout_is_its_own(&mut command);
 }
 
 #[test]

@@ -87,6 +87,25 @@ pub fn fifo(path: &std::path::Path) -> std::fs::File {
     options.read(true).write(true).open(path).unwrap()
 }
 
+/// Runs a command whose last program is `test-child show`, with stdout in a file, and finds that
+/// it succeeds without a word and that the program has the file itself.
+pub fn assert_stdout_is_its_own(command: &mut Command) {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    command
+        .stdout(file.reopen().unwrap())
+        .stderr(Stdio::piped());
+    let output = command.output().unwrap();
+    assert_eq!(
+        (output.status.code(), &output.stderr[..]),
+        (Some(0), &b""[..])
+    );
+    let shown = std::fs::read_to_string(file.path()).unwrap();
+    assert!(
+        shown.contains(&format!("\"1\":\"{}\"", file.path().display())),
+        "{shown}"
+    );
+}
+
 /// A time as an option has it.
 pub fn option(time: Duration) -> String {
     format!("{}ms", time.as_millis())
