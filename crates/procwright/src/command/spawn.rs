@@ -70,12 +70,14 @@ impl Command<'_> {
         let overflow = overflow.into();
         let valid = self.hooks.validate(&self.spec, Purpose::Spawn { overflow });
         valid.map_err(Error::Invalid)?;
-        let command = quote(&self.spec.argv);
-        let hook = self.hooks.on_stream_event;
-        let thread = hook.map(|hook| Arc::new(EventThread::new(command.clone(), hook)));
-        let for_input = thread.clone().filter(|_| self.hooks.input_wanted);
-        let for_input = for_input.map(|thread| of_input(command.clone(), thread));
-        let listener = thread.map(|thread| of_streams(command, thread));
+        let told = self.hooks.on_stream_event.map(|hook| {
+            let command = quote(&self.spec.argv);
+            let thread = Arc::new(EventThread::new(command.clone(), hook));
+            (command, thread)
+        });
+        let for_input = told.clone().filter(|_| self.hooks.input_wanted);
+        let for_input = for_input.map(|(command, thread)| of_input(command, thread));
+        let listener = told.map(|(command, thread)| of_streams(command, thread));
         let (producer, taps, cancel) = (self.hooks.producer, self.hooks.taps, self.hooks.cancel);
         child::spawn(
             &self.spec, overflow, listener, for_input, producer, taps, cancel,
