@@ -9,7 +9,7 @@ from anyio.lowlevel import checkpoint
 from . import _pipeline_child, _spawn_pipeline
 from ._aio_errors import OF_ANYIO
 from ._aio_sleep import first, in_thread
-from ._aio_stream import Reader, Writer
+from ._aio_stream import Guard, Reader, Writer
 from ._aio_text import TextReader, TextWriter
 from ._child import LeftOff
 from ._generic import Err, Generic, In, Out
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
     from types import TracebackType
     from typing import Any, NoReturn, Self, overload
-
-    import anyio
 
     from ._aio_pipeline_streams import PipelineStreams
     from ._types import Args, Data, MaybeNone, Seconds, StageFn
@@ -166,7 +164,7 @@ class PipelineChild(PipelineStreams[Out, Err, In]):
                 await self._communicate(input, timeout)
         return self._child._concluded()
 
-    def _guards(self) -> list[anyio.ResourceGuard]:
+    def _guards(self) -> list[Guard]:
         """Those of its streams."""
         stdin = self.stdin
         writer = stdin.buffer if isinstance(stdin, TextWriter) else stdin

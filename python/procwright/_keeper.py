@@ -7,7 +7,7 @@ import sys
 from weakref import ref
 
 from . import _core
-from ._options import quoted
+from ._options import quoted, quoted_pipeline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Keeper:
         filename, number, module = self._line
         if isinstance(core, _core.PipelineChild):
             stages: Any = self._args
-            command = " | ".join(quoted(args) for args in stages)
+            command = quoted_pipeline(stages)
             pids = ", ".join(str(pid) for pid in core.pids())
             what, holder, or_detached = f"pipeline {command} (pids {pids})", "PipelineChild", ""
         else:

@@ -19,7 +19,7 @@ from ._timeout import seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
     from ._event import Event
@@ -341,6 +341,11 @@ def quoted(args: Any) -> str:
     if _is_one(args):
         args = [args]
     return shlex.join(os.fsdecode(word) for word in args)
+
+
+def quoted_pipeline(stages: Iterable[Any]) -> str:
+    """The arguments of stages as a line for a shell."""
+    return " | ".join(quoted(args) for args in stages)
 
 
 def _is_one(args: Any) -> bool:

@@ -8,7 +8,7 @@ from ._errors import WaitTimeout
 from ._generic import Err, Generic, In, Out
 from ._invalid import bad_value
 from ._opened import opened_reader, opened_writer
-from ._options import quoted
+from ._options import quoted_pipeline
 from ._outcome import raise_for
 from ._pipeline import PipelineResult, result_of
 from ._record import Survivor
@@ -167,7 +167,7 @@ class PipelineChild(PipelineStreams[Out, Err, In]):
         return WaitTimeout(self._command(), timeout, (self,), text)
 
     def _command(self) -> str:
-        return " | ".join(quoted(args) for args in self.args)
+        return quoted_pipeline(self.args)
 
     if TYPE_CHECKING:
         # Bytes go to a program that is told text as well, and text to that alone.
