@@ -77,9 +77,9 @@ pub struct Child {
     pub(super) channel: Mutex<OurEnd>,
 }
 
-/// The time that a program gets to end that has closed one of its outputs: both are closed before
-/// the end of a process is known.
-const ABOUT_TO_END: Duration = Duration::from_millis(200);
+/// The time that a program that nobody has any more, or a pipeline, gets to end which has closed
+/// one of its outputs: all are closed before the end of a process is known.
+pub(crate) const ABOUT_TO_END: Duration = Duration::from_millis(200);
 
 /// Starts the program of `spec`, and leaves it to the caller.
 pub(crate) fn spawn(

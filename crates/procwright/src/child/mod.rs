@@ -53,7 +53,7 @@ mod wait;
 
 pub use captured_output::{CapturedOutput, OutputCapture};
 pub use child::Child;
-pub(crate) use child::spawn;
+pub(crate) use child::{ABOUT_TO_END, spawn};
 pub(crate) use child_process::ChildProcess;
 pub use communicate::Communication;
 pub(crate) use limits::ReachedBound;

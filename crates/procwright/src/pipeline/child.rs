@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 
@@ -12,7 +12,7 @@ use super::builder::Verdict;
 use super::driver::{DriverShared, PastPipeline};
 use super::error::Error;
 use super::report::{PipelineOutput, PipelineReport};
-use crate::child::{CapturedOutput, Communication, OutputCapture};
+use crate::child::{ABOUT_TO_END, CapturedOutput, Communication, OutputCapture};
 use crate::run::Failure;
 use crate::stream::{Patience, Reader, StallCheck, StallWatch, Stalled, Writer};
 use procwright_explain::WORTH_A_LOOK;
@@ -86,9 +86,6 @@ pub struct PipelineSleep<'a> {
     /// When to look again in any case.
     pub until: Deadline,
 }
-
-/// How long one that nobody has any more may take to end by itself, if it seems to be about to.
-const ABOUT_TO_END: Duration = Duration::from_millis(200);
 
 impl fmt::Debug for PipelineChild {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
