@@ -15,7 +15,7 @@ use crate::errors::{choice_error, guarded, pipeline_error, start_refused};
 use crate::event_handover::EventHandover;
 use crate::interruptible::{Interrupts, PauseOnInterrupt};
 use crate::options::{Options, OverflowParts, each, overflow};
-use crate::report;
+use crate::report::{self, UNTIL_EXIT};
 use crate::run::failure_error;
 use crate::string::string_from_vec;
 use crate::turns;
@@ -37,8 +37,7 @@ fn pipeline(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
         })?;
         let begun = turns::begin(&interrupts, || {
             let stages = specs.iter().map(|spec| {
-                let stage =
-                    Command::from_spec(spec.clone()).until_exit_written_as(report::UNTIL_EXIT);
+                let stage = Command::from_spec(spec.clone()).until_exit_written_as(UNTIL_EXIT);
                 match events {
                     Some(events) => stage.on_event(events.hook()),
                     None => stage,
@@ -54,12 +53,9 @@ fn pipeline(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
         let collected = collected.map_err(|error| pipeline_error(&error))?;
         let report = collected.report;
         raise_failure(&report, collected.failure)?;
-        // Before they become Ruby's, whose collector may move what they borrow from.
-        let last_words = collected.stderr.clone();
-        let last_words: Vec<&[u8]> = last_words
-            .iter()
-            .map(|one| one.as_deref().unwrap_or_default())
-            .collect();
+        let last_words = collected.stderr.iter();
+        let last_words = last_words.map(|one| one.as_deref().unwrap_or_default());
+        let texts = Explanations::of(&report, &last_words.collect::<Vec<_>>());
         let string = |data: Option<Vec<u8>>| data.map(string_from_vec).transpose();
         let stdout = string(collected.stdout)?;
         // In an array of Ruby's, since its collector does not look into a Vec.
@@ -67,7 +63,7 @@ fn pipeline(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
         for data in collected.stderr {
             stderr.push(string(data)?)?;
         }
-        result(ruby, &report, stdout, stderr, &last_words)
+        result(ruby, &report, stdout, stderr, texts)
     })
 }
 
@@ -151,24 +147,39 @@ fn figures(ruby: &Ruby, found: &Figures) -> Result<RHash, Error> {
     Ok(hash)
 }
 
+/// What is said of a pipeline, and of each of its stages: made while the last words are still the
+/// core's, so that these may become Ruby's without a copy.
+pub(crate) struct Explanations {
+    whole: String,
+    stages: Vec<String>,
+}
+
+impl Explanations {
+    pub(crate) fn of(report: &PipelineReport, last_words: &[&[u8]]) -> Explanations {
+        let stages = report.stages.iter().zip(last_words);
+        let of_stage = stages.map(|(stage, words)| stage.report.explain_to(words, UNTIL_EXIT));
+        Explanations {
+            stages: of_stage.collect(),
+            whole: report.explain_to(last_words, UNTIL_EXIT),
+        }
+    }
+}
+
 /// The result, with what was captured of stdout of the last stage and of stderr of each, a string
-/// or nil, and the last words of each.
+/// or nil.
 pub(crate) fn result(
     ruby: &Ruby,
     report: &PipelineReport,
     stdout: Option<RString>,
     stderr: RArray,
-    last_words: &[&[u8]],
+    texts: Explanations,
 ) -> Result<RHash, Error> {
     let last = report.stages.len() - 1;
     let stages = ruby.ary_new();
-    for (place, stage) in report.stages.iter().enumerate() {
+    for (place, (stage, text)) in report.stages.iter().zip(texts.stages).enumerate() {
         let hash = report::hash(ruby, &stage.report)?;
         let put = |name: &str, value: Value| hash.aset(ruby.to_symbol(name), value);
-        let explanation = stage
-            .report
-            .explain_to(last_words[place], report::UNTIL_EXIT);
-        put("explanation", explanation.into_value_with(ruby))?;
+        put("explanation", text.into_value_with(ruby))?;
         let stdout = stdout.filter(|_| place == last);
         put("stdout", stdout.into_value_with(ruby))?;
         put(
@@ -192,8 +203,7 @@ pub(crate) fn result(
     put("reason", reason.into_value_with(ruby))?;
     put("outcome", report.outcome().into_value_with(ruby))?;
     put("summary", report.summary().into_value_with(ruby))?;
-    let explanation = report.explain_to(last_words, report::UNTIL_EXIT);
-    put("explanation", explanation.into_value_with(ruby))?;
+    put("explanation", texts.whole.into_value_with(ruby))?;
     let duration = report.duration.as_secs_f64();
     put("duration", duration.into_value_with(ruby))?;
     Ok(hash)

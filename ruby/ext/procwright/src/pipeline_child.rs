@@ -22,7 +22,7 @@ use crate::event;
 use crate::gvl::without_gvl_briefly;
 use crate::interruptible::block_without_gvl;
 use crate::options::{Options, each};
-use crate::pipeline::{Whole, raise_failure, result, specs};
+use crate::pipeline::{Explanations, Whole, raise_failure, result, specs};
 use crate::reader::Reader;
 use crate::report::UNTIL_EXIT;
 use crate::shared_reader::SharedReader;
@@ -260,7 +260,8 @@ impl PipelineChild {
                 }
             });
             let words: Vec<&[u8]> = words.collect();
-            result(ruby, report, stdout, stderr, &words).map(Some)
+            let texts = Explanations::of(report, &words);
+            result(ruby, report, stdout, stderr, texts).map(Some)
         })
     }
 
