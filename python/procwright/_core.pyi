@@ -8,7 +8,7 @@ from typing_extensions import disjoint_base
 
 from ._liveness import LivenessGuarantee
 from ._process import Process
-from ._types import HasFileno, HasPid, RawDiagnosis, RawWaiting, Seconds
+from ._types import HasFileno, HasPid, RawDiagnosis, RawEnded, RawWaiting, Seconds
 
 __all__ = [
     "Cancel",
@@ -885,10 +885,14 @@ def map(options: dict[str, Any], next: Callable[[], dict[str, Any]], /) -> Map: 
 class Map:
     """A map under way."""
 
-    def next(
-        self,
-    ) -> tuple[int, Literal["ran", "not_started", "before", "unknown"], Any, str] | None:
-        """The next result: its place, what it is, its parts, and its line. None at the end."""
+    def next(self) -> RawEnded | None:
+        """The next result: its place, what it is, its parts, its line, and the place of the
+        failure that has ended the map, where it is that one or was stopped for it. None at the
+        end."""
+
+    def take_cause(self) -> RawEnded | None:
+        """The failure that has ended the map, if its turn has not come: in that it comes once
+        more, as "taken"."""
 
     def stop(self) -> None: ...
     def close(self) -> None: ...

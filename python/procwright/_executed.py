@@ -1,6 +1,6 @@
 """A map whose commands run in an executor: `map(..., executor=...)`.
 
-It has what the core's map has: `next`, `stop`, `close` and `progress`.
+It has what the core's map has: `next`, `take_cause`, `stop`, `close` and `progress`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from concurrent.futures import Executor, Future
-    from typing import Any
+    from typing import Any, Literal
 
-    _Come = tuple[int, str, Any, str]
+    from ._types import RawEnded
 
 
 def check(executor: Any, journal: object, on_line: object) -> None:
@@ -56,8 +56,11 @@ class ExecutedMap:
         # The caller's iterable may block for ever.
         threading.Thread(target=self._shared.feed, name="procwright-map", daemon=True).start()
 
-    def next(self) -> _Come | None:
+    def next(self) -> RawEnded | None:
         return self._shared.take()
+
+    def take_cause(self) -> RawEnded | None:
+        return self._shared.cause()
 
     def stop(self) -> None:
         self._shared.end("cancel")
@@ -96,12 +99,14 @@ class _Shared:
         self._in_this_process = isinstance(executor, ThreadPoolExecutor)
         # Taken again by a callback of a future that is cancelled under it.
         self._changed = threading.Condition(threading.RLock())
-        self._results: dict[int, _Come] = {}
+        self._results: dict[int, RawEnded] = {}
         self._futures: dict[int, Future[Any]] = {}
         self._next_end = self._next_out = 0
         self._taken = self._running = self._succeeded = self._failed = self._stopped = 0
         self._all_taken = self._ended = self._closed = False
         self._stopped_by: str | None = None
+        #: Place of the failure for which it was stopped.
+        self._cause: int | None = None
         self._error: BaseException | None = None
         if rules["cancel"] is not None:
             watch = partial(self._watch, rules["cancel"])
@@ -195,13 +200,24 @@ class _Shared:
             self._succeeded += ok
             self._stopped += is_stopped
             self._failed += not (ok or is_stopped)
-            self._results[index if self._ordered else self._next_end] = index, kind, parts, line
+            place = index if self._ordered else self._next_end
             self._next_end += 1
             if self._most_failures is not None and self._failed >= self._most_failures:
+                if self._stopped_by is None and not self._is_over():
+                    # Known before others end, as futures do in the call that stops them.
+                    self._cause = index
                 self._end("failures", stop=True)
+            cause = self._cause if is_stopped or self._cause == index else None
+            self._results[place] = index, kind, parts, line, cause
             self._changed.notify_all()
 
-    def take(self) -> _Come | None:
+    def cause(self) -> RawEnded | None:
+        """The failure for which it was stopped, if its turn has not come."""
+        with self._changed:
+            waiting = (one for one in self._results.values() if one[0] == self._cause)
+            return next(waiting, None)
+
+    def take(self) -> RawEnded | None:
         """Waits for the next result; None at the end."""
         with self._changed:
             while True:
@@ -274,7 +290,7 @@ class _Shared:
             }
 
 
-def _outcome(future: Future[Any]) -> tuple[str, Any, str]:
+def _outcome(future: Future[Any]) -> tuple[Literal["ran", "not_started"], Any, str]:
     """What became of a command: what it is, its parts, and its line."""
     if future.cancelled():
         from ._run_errors import _cancelled_before

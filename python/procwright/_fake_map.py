@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ._core import RawResult
+    from ._types import RawEnded
 
 
 class FakeMap:
@@ -49,7 +50,10 @@ class FakeMap:
         self._free = [0.0] * (rules["parallel"] or os.cpu_count() or 1)
         self._stopped_by: str | None = None
 
-    def next(self) -> tuple[int, str, Any, str] | None:
+    def take_cause(self) -> None:
+        """None is under way when another fails."""
+
+    def next(self) -> RawEnded | None:
         with self._one:
             cancel = self._rules["cancel"]
             if cancel is not None and cancel.cancelled:
@@ -75,7 +79,7 @@ class FakeMap:
                 options["timeout"] = left if timeout is None else min(timeout, left)
             return self._answered(index, options)
 
-    def _answered(self, index: int, options: dict[str, Any]) -> tuple[int, str, Any, str]:
+    def _answered(self, index: int, options: dict[str, Any]) -> RawEnded:
         try:
             self._check(options)
         except InvalidValue as error:
@@ -91,11 +95,11 @@ class FakeMap:
         heapq.heapreplace(self._free, self._free[0] + raw["duration_s"])
         status = raw["status"]
         self._count(raw["reason"] == "finished" and status[1] == 0 and raw["error"] is None)
-        return index, "ran", raw, raw["summary"]
+        return index, "ran", raw, raw["summary"], None
 
-    def _not_started(self, index: int, error: Exception) -> tuple[int, str, Any, str]:
+    def _not_started(self, index: int, error: Exception) -> RawEnded:
         self._count(False)
-        return index, "not_started", error, str(error)
+        return index, "not_started", error, str(error), None
 
     def _count(self, ok: bool) -> None:
         self._succeeded += ok
@@ -127,5 +131,5 @@ class FakeMap:
 
 
 def really(options: dict[str, Any]) -> RawResult:
-    """Runs a command of a map that a test lets through."""
+    """Runs a command of a map, or a stage, that a test lets through."""
     return _core.run(options)

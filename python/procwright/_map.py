@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ._event import Event
     from ._keywords import MapCommand
     from ._map_lines import MapLines
-    from ._types import Args, MaybeNone, Seconds, StrOrBytesPath, Tap
+    from ._types import Args, MaybeNone, RawEnded, Seconds, StrOrBytesPath, Tap
 
 #: Options of `run` that the map has for all commands, or that need code for each.
 _NOT_OF_ONE = (
@@ -86,8 +86,8 @@ def map(
         How many results may wait to be taken before nothing more is started: 100, or
         `parallel` if that is more, unless said.
     stop_after_failures
-        Stop when so many have failed: nothing more is started, and what runs is stopped.
-        None runs all.
+        Stop when so many have failed: nothing more is started, and what runs is stopped, with
+        the failure as its `cause`. None runs all.
     deadline
         Seconds for all of it, or a `timedelta`. Nothing is started after them, and what runs
         then is stopped with the reason "timeout". `timeout` is that of each command.
@@ -306,6 +306,8 @@ class Map(Generic[Out, Err, Order]):
         self._is_ended = False
         #: True once a result has been asked for.
         self._is_taken = False
+        #: The command whose failure has ended it, once it or one that it has stopped was given.
+        self._cause: Ended[Out, Err, Order] | None = None
         self._process = os.getpid()
 
     def __iter__(self) -> Map[Out, Err, Order]:
@@ -323,12 +325,20 @@ class Map(Generic[Out, Err, Order]):
             raise StopIteration
         return ended
 
-    def _ended(self, come: Any) -> Ended[Out, Err, Order] | None:
+    def _ended(self, come: RawEnded | None) -> Ended[Out, Err, Order] | None:
         """What has become of a command, of what has come from the core; None at the end of all."""
         if come is None:
             self._is_ended = True
             return None
-        index, kind, parts, line = come
+        index, kind, parts, line, caused_by = come
+        if self._cause is not None and self._cause.index == index:
+            # It was taken before its turn.
+            return self._cause
+        cause = None
+        if caused_by is not None and caused_by != index:
+            if self._cause is None and (taken := self._native.take_cause()) is not None:
+                self._ended(taken)
+            cause = self._cause
         given, decoding = self._given.waiting.pop(index)
         args = given["args"]
         result = error = before = None
@@ -345,7 +355,10 @@ class Map(Generic[Out, Err, Order]):
         else:
             before = Past(*parts)
         limits = given["timeout"], given["idle_timeout"]
-        return Ended(index, args, result, error, before, line, limits)
+        ended = Ended(index, args, result, error, before, line, limits, cause)
+        if caused_by == index:
+            self._cause = ended
+        return ended
 
     def __enter__(self) -> Map[Out, Err, Order]:
         return self
@@ -436,7 +449,7 @@ def _error_of(result: Result[Any, Any, Any], raw: Any) -> BaseException | None:
 class Ended(Generic[Out, Err, Order]):
     """A command of a map, and what became of it."""
 
-    __slots__ = ("_limits", "args", "before", "error", "index", "result", "summary")
+    __slots__ = ("_limits", "args", "before", "cause", "error", "index", "result", "summary")
 
     def __init__(
         self,
@@ -447,6 +460,7 @@ class Ended(Generic[Out, Err, Order]):
         before: Past | None,
         summary: str,
         limits: tuple[Seconds | None, Seconds | None] = (None, None),
+        cause: Ended[Out, Err, Order] | None = None,
     ) -> None:
         #: Its place among the commands, from 0 on.
         self.index = index
@@ -459,6 +473,9 @@ class Ended(Generic[Out, Err, Order]):
         self.error = error
         #: What the journal tells of it, if it was not run for that reason.
         self.before = before
+        #: The command for whose failure this one was stopped (`stop_after_failures`), None of
+        #: others.
+        self.cause = cause
         #: What became of it, in a line.
         self.summary = without_hint(summary)
         #: `timeout` and `idle_timeout` of its run.
@@ -508,8 +525,12 @@ class Ended(Generic[Out, Err, Order]):
         """Gives back the `result`, or raises what `run(..., check=True)` would, unless it is `ok`.
 
         None if an earlier map has run it. Raised are `CalledProcessError`, `TimeoutExpired`,
-        `IdleTimeout`, `OutputLimitExceeded`, `Cancelled`, or what kept it from being started.
+        `IdleTimeout`, `OutputLimitExceeded`, `Cancelled`, or what kept it from being started. Of
+        one that was stopped for the failure of another it is that failure: what `check()` of its
+        `cause` raises.
         """
+        if self.cause is not None:
+            self.cause.check()
         if self.error is not None:
             raise self.error
         if self.result is not None:

@@ -156,3 +156,11 @@ RawDiagnosis = tuple[
     str,
     str,
 ]
+#: What has become of a command of a map, as the core gives it.
+RawEnded = tuple[
+    int,
+    Literal["ran", "not_started", "before", "unknown", "taken"],
+    Any,
+    str,
+    int | None,
+]

@@ -191,13 +191,14 @@ pub(crate) struct Map {
     taps: Arc<WaitingTaps>,
 }
 
-/// What has come: a command that has ended, or the end.
-type Come<'py> = Option<(u64, &'static str, Bound<'py, PyAny>, String)>;
+/// A command that has ended: its place, what it is, its parts, its line, and the place of the
+/// failure that has ended the map, where it is that one or was stopped for it.
+type Come<'py> = (u64, &'static str, Bound<'py, PyAny>, String, Option<u64>);
 
 #[pymethods]
 impl Map {
-    /// The next result: its place, what it is, its parts, and its line. None at the end.
-    fn next<'py>(&self, py: Python<'py>) -> PyResult<Come<'py>> {
+    /// The next result; none at the end.
+    fn next<'py>(&self, py: Python<'py>) -> PyResult<Option<Come<'py>>> {
         let Some(mut place) = self.running.try_lock() else {
             return Err(PyRuntimeError::new_err(
                 "a result of this map is being waited for already",
@@ -232,6 +233,15 @@ impl Map {
                 Err(error)
             }
         }
+    }
+
+    /// The failure that has ended the map, if its turn has not come: in that it comes once more, as
+    /// "taken".
+    fn take_cause<'py>(&self, py: Python<'py>) -> PyResult<Option<Come<'py>>> {
+        let mut place = self.running.try_lock();
+        let running = place.as_mut().and_then(|place| place.as_mut());
+        let taken = running.and_then(|running| py.detach(|| running.take_cause()));
+        taken.map(|ended| come(py, ended)).transpose()
     }
 
     /// Starts nothing more, and stops what runs. Returns at once.
@@ -346,10 +356,7 @@ fn end(
     }
 }
 
-fn come(
-    py: Python<'_>,
-    ended: Ended<BytesMemory>,
-) -> PyResult<(u64, &'static str, Bound<'_, PyAny>, String)> {
+fn come(py: Python<'_>, ended: Ended<BytesMemory>) -> PyResult<Come<'_>> {
     let line = ended.summary();
     let (kind, parts) = match ended.outcome {
         Outcome::Ran(collected) => ("ran", run::result(py, *collected, &[])?.into_any()),
@@ -359,9 +366,10 @@ fn come(
         }
         Outcome::Before(past) => ("before", parts(py, &past)?),
         Outcome::Unknown(past) => ("unknown", parts(py, &past)?),
+        Outcome::Taken => ("taken", py.None().into_bound(py)),
         _ => ("unknown", py.None().into_bound(py)),
     };
-    Ok((ended.index, kind, parts, line))
+    Ok((ended.index, kind, parts, line, ended.cause))
 }
 
 /// The parts of a `Past`.

@@ -83,6 +83,47 @@ def test_so_many_failures_stop_what_runs(child):
     assert (progress.failed, progress.stopped) == (1, len(ended) - 1), reasons
 
 
+def test_what_was_stopped_for_a_failure_raises_that_failure(child):
+    sleeper = words(child, "sleep-forever")
+    commands = [sleeper, sleeper, words(child, "exit", "3"), sleeper]
+    running = procwright.map(commands, parallel=3, ordered=True, stop_after_failures=1)
+    first = next(running)
+    assert first.index == 0
+    with pytest.raises(procwright.CalledProcessError) as caught:
+        first.check()
+    assert (caught.value.returncode, caught.value.cmd) == (3, commands[2])
+    second, failed, *rest = running
+    assert (failed.index, failed.cause, failed.returncode) == (2, None, 3)
+    assert all(one.cause is failed for one in (first, second, *rest))
+    assert running.progress.failed == 1
+
+
+def test_what_was_stopped_for_one_that_was_not_started_raises_why(child):
+    commands = [words(child, "sleep-forever"), ["/does/not/exist"]]
+    with procwright.map(commands, parallel=2, ordered=True, stop_after_failures=1) as running:
+        with pytest.raises(procwright.SpawnError):
+            next(running).check()
+        assert next(running).error.filename == "/does/not/exist"
+
+
+def test_in_the_order_of_their_ends_the_failure_comes_first(child):
+    commands = [words(child, "sleep-forever"), words(child, "exit", "3")]
+    failed, stopped = procwright.map(commands, parallel=2, stop_after_failures=1)
+    assert (failed.index, failed.cause, stopped.cause) == (1, None, failed)
+
+
+def test_what_a_cancel_has_stopped_raises_cancelled(child):
+    cancel = Cancel()
+    running = procwright.map([words(child, "sleep-forever")], cancel=cancel, stop_after_failures=1)
+    while running.progress.running == 0:
+        os.sched_yield()
+    cancel.cancel()
+    (ended,) = running
+    assert ended.cause is None
+    with pytest.raises(procwright.Cancelled):
+        ended.check()
+
+
 def test_the_deadline_is_that_of_all(child):
     commands = itertools.repeat(words(child, "sleep-forever"))
     running = procwright.map(commands, parallel=2, deadline=0.3)

@@ -57,6 +57,18 @@ def test_any_executor_will_do(child):
     assert running.progress.stopped_by == "failures"
 
 
+def test_what_was_stopped_for_a_failure_raises_that_failure(child, threads):
+    sleeper = words(child, "sleep-forever")
+    commands = [sleeper, words(child, "exit", "3"), sleeper, sleeper, sleeper]
+    options = {"parallel": 5, "ordered": True, "stop_after_failures": 1}
+    first, failed, *rest = procwright.map(commands, executor=threads, **options)
+    with pytest.raises(procwright.CalledProcessError) as caught:
+        first.check()
+    assert caught.value.returncode == 3
+    assert failed.cause is None
+    assert all(one.cause is failed for one in (first, *rest))
+
+
 def test_no_more_run_than_places(child, threads):
     asked = []
 

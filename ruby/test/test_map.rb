@@ -99,6 +99,20 @@ class TestMap < Minitest::Test
     assert_operator ended.size, :<=, 3
   end
 
+  def test_what_was_stopped_for_a_failure_raises_that_failure
+    commands = [SLEEPER, words("exit", "3"), SLEEPER]
+    map = Procwright.map(commands, parallel: 2, ordered: true, stop_after_failures: 1)
+    first = map.next
+    raised = assert_raises(Procwright::CommandFailed) { first.check! }
+    assert_equal 3, raised.result.exitstatus
+    failed, *rest = map.to_a
+    assert_equal [1, nil, 3], [failed.index, failed.cause, failed.exitstatus]
+    [first, *rest].each { |ended| assert_same failed, ended.cause }
+    failed, stopped = Procwright.map([SLEEPER, words("exit", "3")], parallel: 2, stop_after_failures: 1).to_a
+    assert_equal [1, 0], [failed.index, stopped.index]
+    assert_same failed, stopped.cause
+  end
+
   def test_the_deadline_is_that_of_all
     map = Procwright.map(repeated(SLEEPER), parallel: 2, deadline: 0.3)
     # On a busy machine it comes before they have been started.

@@ -225,6 +225,59 @@ fn so_many_failures_stop_what_runs() {
 }
 
 #[test]
+fn the_failure_that_stops_others_is_told_with_them_and_can_be_taken_before_its_turn() {
+    let _watchdog = watchdog("the_failure_that_stops_others_is_told_with_them");
+    let mut map = Map::new([sleeper(), exit(0), exit(3), sleeper()])
+        .parallel(3)
+        .ordered()
+        .stop_after_failures(NonZero::new(1).unwrap())
+        .start()
+        .unwrap();
+    assert!(map.take_cause().is_none_or(|early| early.index == 2));
+    let first = map.next().unwrap().unwrap();
+    assert_eq!((first.index, first.cause), (0, Some(2)));
+    assert!(first.was_stopped());
+    // It may have been taken above already, on a machine that was slow to get here.
+    if let Some(early) = map.take_cause() {
+        assert_eq!((early.index, early.cause), (2, Some(2)));
+        assert!(
+            early.summary().ends_with("exited with code 3"),
+            "{}",
+            early.summary()
+        );
+    }
+    assert!(map.take_cause().is_none());
+    let (ended, error) = rest(&mut map);
+    assert!(error.is_none());
+    // The second has ended by itself, or was stopped too.
+    assert!(matches!(
+        (ended[0].success(), ended[0].cause),
+        (true, None) | (false, Some(2))
+    ));
+    assert_eq!((ended[1].index, ended[1].cause), (2, Some(2)));
+    assert!(matches!(ended[1].outcome, Outcome::Taken));
+    assert!(!ended[1].success() && !ended[1].was_stopped());
+    assert!(ended[2..].iter().all(|one| one.cause == Some(2)));
+    assert_eq!(map.progress().failed, 1);
+}
+
+#[test]
+fn what_a_cancel_has_stopped_has_no_other_cause() {
+    let _watchdog = watchdog("what_a_cancel_has_stopped_has_no_other_cause");
+    let mut map = Map::new([sleeper(), exit(3)])
+        .parallel(1)
+        .stop_after_failures(NonZero::new(1).unwrap())
+        .start()
+        .unwrap();
+    eventually(|| map.progress().running == 1);
+    map.remote().stop();
+    let (ended, error) = rest(&mut map);
+    assert!(error.is_none());
+    assert!(ended.iter().all(|one| one.cause.is_none()));
+    assert!(map.take_cause().is_none());
+}
+
+#[test]
 fn the_deadline_stops_what_runs_and_what_waits_for_input() {
     let _watchdog = watchdog("the_deadline_stops_what_runs_and_what_waits_for_input");
     let deadline = Duration::from_millis(300);

@@ -21,7 +21,7 @@ module Procwright
   # @param ahead [Integer] how many results may wait to be taken before nothing more is started;
   #   nil for 100, or `parallel` if that is more
   # @param stop_after_failures [Integer] stop when so many have failed: nothing more is started,
-  #   and what runs is stopped. nil runs all
+  #   and what runs is stopped, with the failure as its {Ended#cause}. nil runs all
   # @param deadline [Numeric] seconds for all of it. Nothing is started after them, and what runs
   #   then is stopped, for the reason `:timeout`. `timeout` is that of each command
   # @param journal [String, Pathname, Journal] a file by which a later map knows what has been done
@@ -66,6 +66,7 @@ module Procwright
       @line = Keeper.line_of_caller
       @turn = Mutex.new
       @come = []
+      @cause = nil
       @input = Input.new(commands, common)
       begin
         @callbacks = Callbacks.new(options, @input.method(:encodings)) if options[:on_line] || options[:on_event]
@@ -156,7 +157,11 @@ module Procwright
       end
     end
 
-    def ended(index, kind, parts, error, summary)
+    def ended(index, kind, parts, error, summary, caused_by)
+      # It was taken before its turn.
+      return @cause if @cause&.index == index
+
+      cause = cause_of_others if caused_by && caused_by != index
       given = @input.take(index)
       error = @callbacks.cause(index, error) if @callbacks
       case kind
@@ -164,7 +169,19 @@ module Procwright
       when :before, :unknown then before = Past.new(*parts)
       end
       error = refusal(given, error) if error.is_a?(InvalidValue)
-      Ended.new(index, given.argv, result, error, before, summary)
+      ended = Ended.new(index, given.argv, result, error, before, summary, cause)
+      @cause = ended if caused_by == index
+      ended
+    end
+
+    # The failure for which others were stopped, which with `ordered` may come behind them.
+    def cause_of_others
+      unless @cause
+        taken = []
+        @native.take_cause(taken)
+        taken.each { |parts| ended(*parts) }
+      end
+      @cause
     end
 
     # A refusal of the core, with the value that was given.

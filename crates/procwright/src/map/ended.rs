@@ -18,6 +18,10 @@ pub struct Ended<M = Vec<u8>> {
     pub spec: Arc<Spec>,
     /// What became of it.
     pub outcome: Outcome<M>,
+    /// Place of the command whose failure has ended the map
+    /// ([`Map::stop_after_failures`](super::Map::stop_after_failures)): of that one itself, and of
+    /// those that were stopped for it; none of others.
+    pub cause: Option<u64>,
 }
 
 /// What became of one command of a map.
@@ -34,6 +38,9 @@ pub enum Outcome<M = Vec<u8>> {
     /// was killed or the machine has failed. It was not run again: whether that may be is for a
     /// person to say ([`Journal::rerun_unknown`](super::Journal::rerun_unknown)).
     Unknown(Past),
+    /// The failure that has ended the map, which was taken before its turn
+    /// ([`Running::take_cause`](super::Running::take_cause)).
+    Taken,
 }
 
 impl<M: Memory> Ended<M> {
@@ -42,7 +49,7 @@ impl<M: Memory> Ended<M> {
     pub fn success(&self) -> bool {
         match &self.outcome {
             Outcome::Ran(collected) => collected.failure.is_none() && collected.report.success(),
-            Outcome::NotStarted(_) | Outcome::Unknown(_) => false,
+            Outcome::NotStarted(_) | Outcome::Unknown(_) | Outcome::Taken => false,
             Outcome::Before(past) => past.success(),
         }
     }
@@ -55,7 +62,7 @@ impl<M: Memory> Ended<M> {
                 collected.failure.is_none() && collected.report.reason == Reason::Cancelled
             }
             Outcome::NotStarted(error) => matches!(error, run::Error::Cancelled { .. }),
-            Outcome::Before(_) | Outcome::Unknown(_) => false,
+            Outcome::Before(_) | Outcome::Unknown(_) | Outcome::Taken => false,
         }
     }
 
@@ -80,6 +87,7 @@ impl<M: Memory> Ended<M> {
             Outcome::NotStarted(error) => without_hint(error.to_string()),
             Outcome::Before(past) => format!("{} {past}, before", self.command()),
             Outcome::Unknown(past) => format!("{} {past}", self.command()),
+            Outcome::Taken => format!("{} has failed, and was taken before", self.command()),
         }
     }
 }

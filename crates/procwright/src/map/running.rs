@@ -94,6 +94,32 @@ impl<M: Memory> Running<M> {
         self.shared.ready.as_fd()
     }
 
+    /// Takes the failure that has ended the map before its turn comes: in the order of the input
+    /// ([`Map::ordered`](super::Map::ordered)) commands that were stopped for it may stand before
+    /// it ([`Ended::cause`]). In its turn it comes once more, as
+    /// [`Outcome::Taken`](super::Outcome::Taken). None if it has come, and of a map that no
+    /// failure has ended.
+    ///
+    /// ```
+    /// use procwright::Spec;
+    /// use procwright::map::Map;
+    /// use std::num::NonZero;
+    ///
+    /// let commands = [Spec::new(["sleep", "1000"]), Spec::new(["false"])];
+    /// let map = Map::new(commands).parallel(2).ordered();
+    /// let mut map = map.stop_after_failures(NonZero::<u64>::MIN).start()?;
+    /// let first = map.next().unwrap()?;
+    /// assert!(first.was_stopped() && first.cause == Some(1));
+    /// assert_eq!(map.take_cause().unwrap().summary(), "false exited with code 1");
+    /// # Ok::<(), procwright::map::Error>(())
+    /// ```
+    pub fn take_cause(&mut self) -> Option<Ended<M>> {
+        match fork::generation() == self.process {
+            true => self.shared.take_cause(),
+            false => None,
+        }
+    }
+
     /// How far it is.
     pub fn progress(&self) -> Progress {
         self.shared.progress()

@@ -101,6 +101,8 @@ pub(super) struct State<M> {
     progress: Progress,
     error: Option<Error>,
     stopped_by: Option<StoppedBy>,
+    /// Place in the input of the failure for which it was stopped.
+    cause: Option<u64>,
     ending: Ending,
     /// A bell for each thread, which its run looks after.
     bells: Vec<Arc<Wake>>,
@@ -138,6 +140,7 @@ impl<M: Memory> Shared<M> {
                 progress: Progress::default(),
                 error: None,
                 stopped_by: None,
+                cause: None,
                 ending: Ending::None,
                 bells: Vec::new(),
                 idle: 0,
@@ -239,10 +242,11 @@ impl<M: Memory> Shared<M> {
 
     /// Notes what became of a command.
     pub(super) fn put(&self, index: u64, spec: Arc<Spec>, outcome: Outcome<M>) {
-        let ended = Ended {
+        let mut ended = Ended {
             index,
             spec,
             outcome,
+            cause: None,
         };
         let mut state = self.state.lock();
         let progress = &mut state.progress;
@@ -258,19 +262,27 @@ impl<M: Memory> Shared<M> {
                 false => progress.failed_before += 1,
             },
             Outcome::Unknown(_) => progress.unknown += 1,
+            // It comes of a taking alone.
+            Outcome::Taken => {}
         }
-        let failed = progress.failed;
+        if let Some((most, ending)) = self.rules.after_failures
+            && progress.failed >= most
+        {
+            let was_stopped_by = state.stopped_by;
+            self.end(&mut state, ending, Some(StoppedBy::Failures));
+            if was_stopped_by.is_none() && state.stopped_by == Some(StoppedBy::Failures) {
+                state.cause = Some(index);
+            }
+        }
+        if ended.was_stopped() || state.cause == Some(index) {
+            ended.cause = state.cause;
+        }
         let place = match self.rules.is_ordered {
             true => index,
             false => state.next_end,
         };
         state.next_end += 1;
         state.ended.insert(place, ended);
-        if let Some((most, ending)) = self.rules.after_failures
-            && failed >= most
-        {
-            self.end(&mut state, ending, Some(StoppedBy::Failures));
-        }
         self.look_at_the_end(&mut state);
         drop(state);
         self.changed.notify_one();
@@ -325,6 +337,24 @@ impl<M: Memory> Shared<M> {
         Some(match state.error.take() {
             Some(error) => Next::Failed(error),
             None => Next::Over,
+        })
+    }
+
+    /// The failure that has ended the map, if its turn has not come yet: it is left there as
+    /// taken.
+    pub(super) fn take_cause(&self) -> Option<Ended<M>> {
+        let mut state = self.state.lock();
+        let cause = state.cause?;
+        let mut waiting = state.ended.values_mut();
+        let ended = waiting.find(|one| one.index == cause)?;
+        if matches!(ended.outcome, Outcome::Taken) {
+            return None;
+        }
+        Some(Ended {
+            index: ended.index,
+            spec: Arc::clone(&ended.spec),
+            outcome: std::mem::replace(&mut ended.outcome, Outcome::Taken),
+            cause: ended.cause,
         })
     }
 

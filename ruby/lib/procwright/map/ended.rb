@@ -17,17 +17,21 @@ module Procwright
       attr_reader :error
       # @return [Past, nil] what the journal tells of it, if it was not run for that reason
       attr_reader :before
+      # @return [Ended, nil] the command for whose failure this one was stopped
+      #   (`stop_after_failures`), nil of others
+      attr_reader :cause
       # @return [String] what became of it, in a line
       attr_reader :summary
 
       # @private
-      def initialize(index, argv, result, error, before, summary)
+      def initialize(index, argv, result, error, before, summary, cause)
         @index = index
         @argv = argv
         @result = result
         @error = error
         @before = before
         @summary = summary
+        @cause = cause
         freeze
       end
 
@@ -62,9 +66,11 @@ module Procwright
         @before&.outcome || "was started, and its end is not known"
       end
 
-      # Gives itself if it succeeded, and raises what {Procwright.run!} would.
+      # Gives itself if it succeeded, and raises what {Procwright.run!} would. Of one that was
+      # stopped for the failure of another it raises that failure.
       # @raise [CommandFailed, TimeoutExpired, SpawnError, ...]
       def check!
+        @cause&.check!
         raise @error if @error
 
         if @result

@@ -62,7 +62,7 @@ impl NotedEnd {
                 stdout_bytes: None,
                 stderr_bytes: None,
             }),
-            Outcome::Before(_) | Outcome::Unknown(_) => None,
+            Outcome::Before(_) | Outcome::Unknown(_) | Outcome::Taken => None,
         }
     }
 

@@ -38,6 +38,7 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     let class = native.define_class("Map", ruby.class_object())?;
     class.undef_default_alloc_func();
     class.define_method("next", method!(Map::next, 1))?;
+    class.define_method("take_cause", method!(Map::take_cause, 1))?;
     class.define_method("stop", method!(Map::stop, 0))?;
     class.define_method("close", method!(Map::close, 0))?;
     class.define_method("over?", method!(Map::is_over, 0))?;
@@ -180,7 +181,8 @@ impl JournalOptions {
 
 impl Map {
     /// Waits for the next result, and appends it to `into`, as its place, what it is, its parts,
-    /// what has broken it off, and its line. Appends nothing at the end.
+    /// what has broken it off, its line, and the place of the failure that has ended the map, where
+    /// it is that one or was stopped for it. Appends nothing at the end.
     ///
     /// What an interrupt throws ends the map, and comes through when nothing of it is left.
     fn next(ruby: &Ruby, rb_self: &Map, into: RArray) -> Result<(), Error> {
@@ -212,6 +214,19 @@ impl Map {
                     let ended = place.take().map(|running| inner.end(running, Some(error)));
                     ended.unwrap_or(Ok(()))
                 }
+            }
+        })
+    }
+
+    /// Appends to `into` the failure that has ended the map, if its turn has not come: in that it
+    /// comes once more, as `:taken`.
+    fn take_cause(ruby: &Ruby, rb_self: &Map, into: RArray) -> Result<(), Error> {
+        guarded(|| {
+            let mut place = rb_self.inner()?.running.try_lock();
+            let running = place.as_mut().and_then(|place| place.as_mut());
+            match running.and_then(Running::take_cause) {
+                Some(ended) => into.push(come(ruby, ended)?),
+                None => Ok(()),
             }
         })
     }
@@ -376,6 +391,7 @@ fn come(ruby: &Ruby, ended: Ended) -> Result<RArray, Error> {
         Outcome::NotStarted(error) => ("not_started", nil(), exception_of(spawn_error(&error))),
         Outcome::Before(past) => ("before", past_parts(ruby, &past)?.as_value(), None),
         Outcome::Unknown(past) => ("unknown", past_parts(ruby, &past)?.as_value(), None),
+        Outcome::Taken => ("taken", nil(), None),
         _ => ("unknown", nil(), None),
     };
     let array = ruby.ary_new();
@@ -384,6 +400,7 @@ fn come(ruby: &Ruby, ended: Ended) -> Result<RArray, Error> {
     array.push(parts)?;
     array.push(error)?;
     array.push(line)?;
+    array.push(ended.cause)?;
     Ok(array)
 }
 
