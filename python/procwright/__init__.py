@@ -43,7 +43,7 @@
 #   _keeper                              a child that nobody keeps
 #   _options, _outcome, _watched         options for the core; its results; what can be waited for
 #   _keywords                            types of the options of run, spawn, map and pipeline
-#   _refused, _unknown                   refused options, and parameters of others
+#   _refused, _unknown, _line            refused options; parameters of others; lines for lists
 #   _run_errors, _queue                  exceptions of runs; Python half of queues
 #   _pipeline_streams                    the streams of a pipeline, for type checkers alone
 #   _child_streams                       the streams of a child, for type checkers alone

@@ -187,10 +187,13 @@ def _refuse_one_command(commands: list[Any] | tuple[Any, ...]) -> None:
     """Refuses the arguments of one command in the place of many commands."""
     if not commands or not all(isinstance(one, (str, bytes)) for one in commands):
         return
-    lines = f"lines for the shell: map({shown(commands)}, shell=True)"
-    raise bad_type(
-        "commands", commands, f"pass a list of commands: map([{shown(list(commands))}]), or {lines}"
-    )
+    shell = f"lines for the shell: map({shown(commands)}, shell=True)"
+    hint = f"pass a list of commands: map([{shown(list(commands))}]), or {shell}"
+    if any(len(os.fsdecode(one).split()) > 1 for one in commands):
+        from ._line import words
+
+        hint = f"pass a list for each: map({shown([words(one) for one in commands])}), or {shell}"
+    raise bad_type("commands", commands, hint)
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:

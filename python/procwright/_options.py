@@ -374,17 +374,17 @@ def _refuse_words(function: str, args: list[Any]) -> NoReturn:
 
 
 def _refuse_line(function: str, args: Any) -> NoReturn:
-    import shlex
+    from ._line import as_arguments, programs
 
-    line = os.fsdecode(args)
-    try:
-        words = shlex.split(line)
-    except ValueError:
-        words = [line]
-    hint = (
-        f"pass a list, {function}({shown(words)}), or say that it is a line for the shell, "
-        f"{function}({shown(args)}, shell=True)"
-    )
+    in_shell = f"say that it is a line for the shell, {function}({shown(args)}, shell=True)"
+    found = programs(args)
+    if found is None:
+        hint = in_shell
+    elif len(found) == 1:
+        hint = f"pass a list, {function}({as_arguments(found)}), or {in_shell}"
+    else:
+        several = "spawn_pipeline" if function == "spawn" else "pipeline"
+        hint = f"pass its programs to {several}({as_arguments(found)}), or {in_shell}"
     raise bad_type("args", args, hint)
 
 

@@ -299,23 +299,23 @@ def _refuse_line(
     """Refuses a program and its arguments in one string, and says what the call would be."""
     if shell or not isinstance(args, (str, bytes)):
         return
-    import shlex
-
-    def words(stage: Any) -> str:
-        if not isinstance(stage, (str, bytes)):
-            return shown(stage)
-        line = os.fsdecode(stage)
-        try:
-            return shown(shlex.split(line))
-        except ValueError:
-            return shown([line])
+    from ._line import as_arguments, programs, words
 
     name = f"stages[{place}]" if args is stages[place] else f"stages[{place}]['args']"
-    all_words = ", ".join(words(stage) for stage in stages)
-    hint = f"pass each stage as a list, {function.__name__}({all_words})"
+    shells = "lines for the shell with shell=True"
     if name.endswith("]['args']"):
-        hint = f"pass a list, {{'args': {words(args)}, ...}}"
-    raise bad_type(name, args, f"{hint}; lines for the shell with shell=True")
+        raise bad_type(name, args, f"pass a list, {{'args': {words(args)}, ...}}; {shells}")
+    lists: list[Any] = []
+    for stage in stages:
+        found = programs(stage) if isinstance(stage, (str, bytes)) else [stage]
+        if found is None:
+            hint = f"it needs a shell: run({shown(stage)}, shell=True)"
+            if len(stages) > 1:
+                hint = f"{shown(stage)} needs a shell, as a stage {shown(['sh', '-c', stage])}"
+            raise bad_type(name, args, hint)
+        lists += found
+    hint = f"pass each stage as a list, {function.__name__}({as_arguments(lists)})"
+    raise bad_type(name, args, f"{hint}; {shells}")
 
 
 def _ok_codes(codes: Any, count: int) -> list[tuple[int, list[int]]]:

@@ -222,7 +222,7 @@ class RunCall:
         """`given` has every parameter by its name."""
         decoding = text_decoding(given["text"], given["encoding"], given["errors"])
         word("on_timeout", given["on_timeout"], ("raise", "return"))
-        flag("check", given["check"], _CODES)
+        _check(given["check"])
         by_line = tuple(given[name] for name in _LINE_CALLBACKS)
         which = "; on_stdout_line and on_stderr_line know the stream"
         for name in _LINE_CALLBACKS:
@@ -282,8 +282,17 @@ class RunCall:
         return result
 
 
-#: What would do for other exit codes than 0.
-_CODES = "; which other codes are no failure is asked of the result's returncode"
+def _check(check: object) -> None:
+    """Refuses what is no truth, such as codes that are no failure."""
+    try:
+        flag("check", check)
+    except InvalidValue as error:
+        from ._unknown import look_at_codes
+
+        hint = f"where other codes are no failure, in its place `{look_at_codes(check)}`"
+        error.args = (f"{error}; {hint}",)
+        raise
+
 
 #: The parameters of `run` that are called with lines.
 _LINE_CALLBACKS = ("on_line", "on_stdout_line", "on_stderr_line")

@@ -98,8 +98,6 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "new_session": "use start_new_session",
     "newline": "newlines stay as they are: leave it out",
     "no_output_timeout": "use idle_timeout",
-    "ok_code": "look at returncode",
-    "ok_codes": "look at returncode",
     "on_cancel": "catch procwright.Cancelled, whose result has what came until then",
     "on_exit": ("run() returns then", "call child.wait(), or procwright.wait() for many"),
     "on_output": ("use on_line", "use on_stdout_line and on_stderr_line"),
@@ -117,7 +115,6 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "raise_on_error": ("use check", "call check_returncode() of the child's result()"),
     "replace_env": "env is the whole environment, extra_env is added to ours: leave it out",
     "report": ("take to_json() of the result", "take to_json() of the child's result()"),
-    "retcode": "look at returncode",
     "reject": ("use check", "call check_returncode() of the child's result()"),
     "responders": _TYPED,
     "retries": "call it again: a CalledProcessError has the result",
@@ -270,6 +267,22 @@ _OF_A_COMMAND = {
 _ALIKE = 0.8
 #: Names of parameters that an error lists: those that are most like the one that was given.
 _SHOWN = 8
+#: Names for exit codes that are no failure.
+_OK_CODES = {
+    "allowed_codes",
+    "expected_codes",
+    "ok_code",
+    "ok_codes",
+    "retcode",
+    "success_codes",
+}
+#: What looks at them: a line for each function.
+_LOOKS_AT_CODES = {
+    "run": "if result.returncode not in {codes}: result.check_returncode()",
+    "spawn": "if child.wait() not in {codes}: child.result().check_returncode()",
+    "map": "if ended.returncode not in {codes}: ended.check()",
+    "a command": "if ended.returncode not in {codes}: ended.check()",
+}
 #: Parameters of `run`, and what does for a child what they do there.
 _OF_A_CHILD = {
     "check": "call check_returncode() of the child's result()",
@@ -316,12 +329,25 @@ def refusal(
     known = [one for one in known if one not in ("unknown", "words")]
     if name == "executable" and shell:
         hint = f"shell names the shell: pass shell={shown(value)} in place of both"
+    elif name in _OK_CODES and function in _LOOKS_AT_CODES:
+        besides = ", and in that of check=True," if function == "run" else ""
+        hint = f"in its place{besides} type `{look_at_codes(value, function)}`"
     else:
         hint = _hint(function, name, known, others)
     whose = f"{where}{function}() has no such parameter"
     if function == "a command":
         whose = "a command of map() has no such option"
     return _WrongType(f"{name} is {shown(value)}, and {whose}: {hint}")
+
+
+def look_at_codes(codes: Any, function: str = "run") -> str:
+    """What to type behind a call where these exit codes are no failure, besides 0."""
+    given = codes if isinstance(codes, (list, tuple, set, frozenset, range)) else [codes]
+    allowed = tuple(sorted({0, *(code for code in given if type(code) is int)}))
+    if len(allowed) == 1:
+        # Where none is known, an example.
+        allowed = (0, 1)
+    return _LOOKS_AT_CODES[function].format(codes=allowed)
 
 
 def words_behind(function: str, args: Any, words: tuple[Any, ...], shell: Any) -> InvalidValue:

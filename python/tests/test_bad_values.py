@@ -851,9 +851,11 @@ def test_a_number_alone_is_no_stop():
 
 
 def test_check_is_no_set_of_codes():
+    hint = {procwright.run: "where other codes", procwright.pipeline: "which codes"}
     for call in (procwright.run, procwright.pipeline):
         for wrong in ({0, 1}, [0], "all"):
-            with pytest.raises(InvalidValue, match=r"^check is .*: pass True or False; which"):
+            said = f"^check is .*: pass True or False; {hint[call]}"
+            with pytest.raises(InvalidValue, match=said):
                 call(["true"], check=wrong)
         for truth in (None, False, 0):
             call(["false"], check=truth)

@@ -89,6 +89,88 @@ def test_the_nearest_names_are_listed_and_no_more():
     assert " more, all in help(procwright.map)\n" in listed
 
 
+def test_codes_that_are_no_failure_are_told_as_what_to_type(child):
+    for name, codes in (("ok_codes", [1, 4]), ("retcode", (0, 1, 4)), ("ok_codes", {4, 1})):
+        with pytest.raises(InvalidValue) as caught:
+            run([child, "exit", "4"], check=True, **{name: codes})
+        line = str(caught.value).split("`")[1]
+        assert line == "if result.returncode not in (0, 1, 4): result.check_returncode()"
+    # What is told is what does it.
+    for code in ("0", "1", "4"):
+        exec(line, {"result": run([child, "exit", code])})
+    with pytest.raises(procwright.CalledProcessError):
+        exec(line, {"result": run([child, "exit", "5"])})
+    for call, said in [
+        (lambda: run(["true"], ok_codes=1), "if result.returncode not in (0, 1): "),
+        (lambda: run(["true"], ok_codes={0: [1]}), "if result.returncode not in (0, 1): "),
+        (lambda: run(["true"], check=[0, 2]), "`if result.returncode not in (0, 2): "),
+        (
+            lambda: spawn(["true"], ok_code=7),
+            "`if child.wait() not in (0, 7): child.result().check_returncode()`",
+        ),
+        (
+            lambda: procwright.map([["true"]], ok_codes=[3]),
+            "`if ended.returncode not in (0, 3): ended.check()`",
+        ),
+        (
+            lambda: list(procwright.map([{"args": ["true"], "ok_codes": [3]}])),
+            "`if ended.returncode not in (0, 3): ended.check()`",
+        ),
+    ]:
+        with pytest.raises(InvalidValue) as caught:
+            call()
+        assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            lambda: procwright.pipeline("seq 3 | wc -l"),
+            "pass each stage as a list, pipeline(['seq', '3'], ['wc', '-l']); lines for",
+        ),
+        (
+            lambda: procwright.spawn_pipeline("echo 'a | b' | cat", ["wc"]),
+            "spawn_pipeline(['echo', 'a | b'], ['cat'], ['wc']); lines for",
+        ),
+        (
+            lambda: procwright.pipeline("seq 3 > out | wc"),
+            "it needs a shell: run('seq 3 > out | wc', shell=True)",
+        ),
+        (
+            lambda: procwright.pipeline(["seq", "3"], "wc > $OUT"),
+            "'wc > $OUT' needs a shell, as a stage ['sh', '-c', 'wc > $OUT']",
+        ),
+        (
+            lambda: run("seq 3 | wc"),
+            "pass its programs to pipeline(['seq', '3'], ['wc']), or say that it is a line",
+        ),
+        (
+            lambda: spawn("seq 3 | wc"),
+            "pass its programs to spawn_pipeline(['seq', '3'], ['wc']), or say",
+        ),
+        (lambda: run("ls 'a b'"), "pass a list, run(['ls', 'a b']), or say that it is a line"),
+        (
+            lambda: run("cd x && make"),
+            ": say that it is a line for the shell, run('cd x && make', shell=True)",
+        ),
+        (
+            lambda: procwright.map(["echo a", "echo b"]),
+            "pass a list for each: map([['echo', 'a'], ['echo', 'b']]), or lines for the shell: "
+            "map(['echo a', 'echo b'], shell=True)",
+        ),
+        (
+            lambda: procwright.map(["ls", "-l"]),
+            "pass a list of commands: map([['ls', '-l']]), or lines for the shell",
+        ),
+    ],
+)
+def test_a_line_is_told_as_the_lists_that_it_is(call, said):
+    with pytest.raises(InvalidValue) as caught:
+        call()
+    assert said in str(caught.value)
+
+
 def test_a_file_to_append_to():
     with pytest.raises(InvalidValue, match=r'stdout=open\(path, "ab"\)'):
         run(["true"], append=True)

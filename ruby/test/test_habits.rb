@@ -100,6 +100,18 @@ class TestHabits < Minitest::Test
     end
   end
 
+  def test_codes_that_are_no_failure_are_told_as_what_to_type
+    error = assert_raises(Procwright::InvalidValue) { Procwright.run("sh", "-c", "exit 4", ok_codes: [1, 4]) }
+    line = error.message[/`(.*)`/, 1]
+    assert_equal "result.check! unless [0, 1, 4].include?(result.exitstatus)", line
+    # What is told is what does it.
+    judge = ->(code) { eval("lambda { |result| #{line} }").call(Procwright.run("sh", "-c", "exit #{code}")) } # rubocop:disable Security/Eval
+    [0, 1, 4].each { |code| assert_nil judge.call(code) }
+    assert_raises(Procwright::CommandFailed) { judge.call(5) }
+    error = assert_raises(Procwright::InvalidValue) { Procwright.map([["true"]], ok: true) }
+    assert_includes error.message, "`ended.check! unless [0, 1].include?(ended.exitstatus)`"
+  end
+
   def test_every_habit_of_a_map_has_a_hint
     Procwright::Options::OF_MAP.each do |name, hint|
       error = assert_raises(Procwright::InvalidValue) { Procwright.map([["true"]], name => 5) }

@@ -290,6 +290,17 @@ fn hints_are_what_to_type() {
         ("pipe", "--nice", "nice -n 10 procwright pipe"),
         ("pipe", "-s", "--stop SIGNAL"),
         ("map", "--process-slot-var", "{#}"),
+        ("map", "--keep-full", "procwright run --keep-full {#}.out"),
+        ("map", "--results", "procwright run --keep-full {#}.out"),
+        ("map", "--ok", "|| [ $? -eq 1 ]"),
+        ("run", "--ok", "|| [ $? -eq 1 ]"),
+        ("wait", "-n", "--any"),
+        ("wait", "--pid", "procwright wait PID"),
+        ("wait", "-p", "procwright wait PID"),
+        ("wait", "--count", "--first K"),
+        ("wait", "-t", "--timeout DURATION"),
+        ("wait", "-x", "--name NAME"),
+        ("wait", "--interval", "leave it out"),
         ("map", "-o", "xargs -o"),
     ] {
         let ran = ran(subcommand, &[option, "5", "echo"]);
@@ -306,6 +317,81 @@ fn hints_are_what_to_type() {
         "{}",
         report.stderr
     );
+}
+
+#[test]
+fn our_stdin_needs_no_option() {
+    for name in ["run", "pipe"] {
+        let ran = ran(name, &["--stdin", "-", "cat"]);
+        assert_eq!((ran.code(), ran.stdout.as_str()), (Some(125), ""));
+        let said = "our stdin is read unless something else is said: leave --stdin out";
+        assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn options_that_exclude_each_other_are_told_by_the_names_that_were_typed() {
+    for (words, said) in [
+        (
+            &["--lb", "-k"][..],
+            "'--lb' (--live) cannot be used with '-k' (--ordered)",
+        ),
+        (
+            &["-k", "--line-buffer"],
+            "'--line-buffer' (--live) cannot be used with '-k' (--ordered)",
+        ),
+        (
+            &["--live", "-k"],
+            "'--live' cannot be used with '-k' (--ordered)",
+        ),
+        (
+            &["--ordered", "--live"],
+            "'--live' cannot be used with '--ordered'",
+        ),
+    ] {
+        let mut words = words.to_vec();
+        words.extend(["echo", "--lb", ":::", "a"]);
+        let ran = ran("map", &words);
+        assert_eq!((ran.code(), ran.stdout.as_str()), (Some(125), ""));
+        // Either may be told first.
+        let (one, other) = said.split_once(" cannot be used with ").unwrap();
+        let turned = format!("{other} cannot be used with {one}");
+        assert!(
+            ran.stderr.contains(said) || ran.stderr.contains(&turned),
+            "{}",
+            ran.stderr
+        );
+    }
+}
+
+#[test]
+fn what_keeps_the_outputs_of_a_map_does() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = env!("CARGO_BIN_EXE_procwright");
+    let words = [
+        program,
+        "run",
+        "--keep-full",
+        "{#}.out",
+        "echo",
+        "{}",
+        ":::",
+        "a",
+        "b",
+    ];
+    let mut command = subcommand("map");
+    let ran = Ran::from(
+        command
+            .args(words)
+            .current_dir(directory.path())
+            .output()
+            .unwrap(),
+    );
+    assert_eq!(ran.code(), Some(0), "{}", ran.stderr);
+    for (name, kept) in [("1.out", "a\n"), ("2.out", "b\n")] {
+        let file = directory.path().join(name);
+        assert_eq!(std::fs::read_to_string(file).unwrap(), kept);
+    }
 }
 
 #[test]

@@ -102,6 +102,21 @@ fn a_bar_that_the_shell_did_not_take_has_a_hint() {
 }
 
 #[test]
+fn a_line_as_a_stage_is_told_how_stages_are_written() {
+    for words in [
+        &["seq 3 | wc"][..],
+        &["seq 3", "--to", "wc"],
+        &["seq", "3", "--to", "wc -l"],
+    ] {
+        let ran = ran(words);
+        assert_eq!((ran.code(), ran.stdout.as_str()), (Some(127), ""));
+        let hint = "hint: each word stands alone, as in: procwright pipe sort -u --to head -1; a \
+                    line is run by a shell: procwright pipe sh -c 'LINE'\n";
+        assert!(ran.stderr.ends_with(hint), "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn rules_and_codes() {
     let strict = ran(&["--success", "strict", "yes", "--to", "head", "-1"]);
     assert_eq!(strict.code(), Some(141));

@@ -177,6 +177,9 @@ module Procwright
       detach: "it is ended with us: spawn a shell that runs the pipeline, with detach: true"
     ).freeze
 
+    # Names for exit codes that are no failure.
+    OK_CODES = %i[ok ok_code ok_codes expected_exit_codes valid_exit_codes].freeze
+
     # Keywords of `run`, and what does for a child what they do there.
     OF_RUN = {
       on_line: "go through the lines of stdout and stderr, or of merged",
@@ -185,7 +188,8 @@ module Procwright
     }.freeze
 
     def refuse_keyword(caller, name, value, known)
-      hint = own_hint(name, known) || OF_OTHERS[name] || HABITS[name] || other_hint(caller, name, known)
+      hint = own_hint(name, known) || codes_hint(name, value, known) || OF_OTHERS[name] || HABITS[name] ||
+             other_hint(caller, name, known)
       raise InvalidValue, "#{name} is #{Arguments.shown(value)}, and #{caller} has no such keyword: #{hint}"
     end
 
@@ -195,6 +199,16 @@ module Procwright
       return OF_SPAWN_PIPELINE[name] if known.equal?(SPAWN_PIPELINE)
 
       "it is one of the whole: pass it to pipeline" if known.equal?(STAGE) && PIPELINE.key?(name)
+    end
+
+    # What looks at exit codes that are no failure.
+    def codes_hint(name, value, known)
+      return unless OK_CODES.include?(name)
+
+      codes = [0, *[*value].grep(Integer)].uniq.sort
+      codes = [0, 1] if codes.one?
+      of = known.equal?(MAP) || known.equal?(MAP_COMMAND) ? "ended" : "result"
+      "in its place type `#{of}.check! unless #{codes}.include?(#{of}.exitstatus)`"
     end
 
     def other_hint(caller, name, known)

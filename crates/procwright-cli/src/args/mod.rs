@@ -18,9 +18,9 @@ mod surroundings;
 mod usage;
 mod wait;
 
-use std::ffi::OsString;
-
 use clap::{Arg, ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
 
 pub(crate) use buffer::{BufferArgs, BufferOverflowArg};
 pub(crate) use doctor::DoctorArgs;
@@ -135,6 +135,17 @@ pub(crate) fn parse() -> Result<Cli, clap::Error> {
     let mut definition = definition();
     let mut matches: ArgMatches = definition.try_get_matches_from_mut(std::env::args_os())?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut definition))
+}
+
+/// The file that a program reads in the place of our stdin, which `-` would be to others.
+fn stdin_file(path: PathBuf) -> Result<PathBuf, &'static str> {
+    match path.as_os_str() == "-" {
+        true => Err(
+            "our stdin is read unless something else is said: leave --stdin out (a file of \
+                     that name is ./-)",
+        ),
+        false => Ok(path),
+    }
 }
 
 /// Options of a `run` that looks after `command` as the first process of a container: it leaves

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::builder::{OsStringValueParser, PathBufValueParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
 use procwright::pipeline::SuccessRule;
 use procwright::{Spec, Stdin};
@@ -97,6 +97,7 @@ pub(crate) struct PipeArgs {
         long,
         value_name = "null|FILE",
         value_hint = ValueHint::FilePath,
+        value_parser = PathBufValueParser::new().try_map(super::stdin_file),
         help_heading = "Stages"
     )]
     pub(crate) stdin: Option<PathBuf>,

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use procwright::{Spec, Stdin};
 
@@ -91,6 +92,7 @@ pub(crate) struct RunArgs {
         long,
         value_name = "null|FILE",
         value_hint = ValueHint::FilePath,
+        value_parser = PathBufValueParser::new().try_map(super::stdin_file),
         help_heading = "Program"
     )]
     pub(crate) stdin: Option<PathBuf>,

@@ -104,6 +104,7 @@ fn explanation(error: &clap::Error, subcommand: &str) -> String {
                 }
             }
         }
+        ErrorKind::ArgumentConflict => as_typed(shortened(&error.to_string(), true)),
         ErrorKind::InvalidValue if context(ContextKind::InvalidArg).starts_with("--report ") => {
             let value = context(ContextKind::InvalidValue);
             format!(
@@ -113,6 +114,64 @@ fn explanation(error: &clap::Error, subcommand: &str) -> String {
         }
         _ => shortened(&error.to_string(), true),
     }
+}
+
+/// Clap's text, in which an option that was typed by another of its names has that name, too.
+fn as_typed(mut text: String) -> String {
+    let words: Vec<String> = std::env::args_os()
+        .skip(1)
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let mut whole = super::definition();
+    // How many values an option takes, which it is shown with, is known then.
+    whole.build();
+    let (mut command, mut rest) = (&whole, words.as_slice());
+    while let Some((word, behind)) = rest.split_first()
+        && let Some(inner) = command.find_subcommand(word)
+    {
+        (command, rest) = (inner, behind);
+    }
+    for option in command.get_arguments() {
+        let Some(long) = option.get_long() else {
+            continue;
+        };
+        // As clap shows it, with its value or without.
+        for shown in [format!("'--{long}'"), format!("'{option}'")] {
+            if text.contains(&shown)
+                && let Some(typed) = typed(option, rest)
+            {
+                text = text.replace(&shown, &format!("'{typed}' (--{long})"));
+            }
+        }
+    }
+    text
+}
+
+/// The name, other than its own, by which an option stands among these words.
+fn typed(option: &clap::Arg, words: &[String]) -> Option<String> {
+    let longs = option.get_all_aliases().unwrap_or_default();
+    let shorts: Vec<char> = option
+        .get_short()
+        .into_iter()
+        .chain(option.get_all_short_aliases().unwrap_or_default())
+        .collect();
+    let options = words.iter().take_while(|word| *word != "--");
+    for word in options {
+        if let Some(name) = word.strip_prefix("--") {
+            let name = name.split('=').next().unwrap_or(name);
+            if Some(name) == option.get_long() {
+                return None;
+            }
+            if longs.contains(&name) {
+                return Some(format!("--{name}"));
+            }
+        } else if let Some(letters) = word.strip_prefix('-')
+            && let Some(letter) = letters.chars().find(|letter| shorts.contains(letter))
+        {
+            return Some(format!("-{letter}"));
+        }
+    }
+    None
 }
 
 /// Options that make no sense without another, and what they are for.

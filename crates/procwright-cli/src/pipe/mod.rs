@@ -4,6 +4,7 @@ mod progress;
 mod report;
 mod signals;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -30,6 +31,14 @@ const KEPT: u64 = 64 * 1024;
 /// than what a grown pipe holds, so that a slow stage holds up the one before it all the same.
 const COUNTING: Overflow = Overflow::Block { memory: 1 << 20 };
 
+/// What to type in the place of a line for a shell as a stage.
+const LINE: &str = "each word stands alone, as in: procwright pipe sort -u --to head -1; a line is \
+                    run by a shell: procwright pipe sh -c 'LINE'";
+
+/// True of a stage that is a line for a shell in one word.
+fn is_a_line(stage: &[OsString]) -> bool {
+    matches!(stage, [word] if word.to_string_lossy().contains(' '))
+}
 /// Runs the stages of the options.
 ///
 /// # Errors
@@ -50,6 +59,7 @@ pub(crate) fn pipe(args: &PipeArgs) -> Result<Termination, Termination> {
              hint: stages are joined by --to, as in: procwright pipe sort --to head -1",
         );
     }
+    let are_lines: Vec<bool> = stages.iter().map(|stage| is_a_line(stage)).collect();
     let specs = specs(stages, args, &ignored);
     // Opened before anything starts: a pipeline whose report cannot be written is not run.
     let report_file = ReportFile::asked(&args.report)?;
@@ -61,9 +71,14 @@ pub(crate) fn pipe(args: &PipeArgs) -> Result<Termination, Termination> {
     let mut signals = PipeSignals::block(stop)
         .map_err(|error| Termination::trouble(format_args!("cannot catch signals: {error}")))?;
     let pipeline = pipeline(specs, &elastic, line.as_ref(), args);
-    let result = pipeline.watch(&mut signals).run();
+    let mut result = pipeline.watch(&mut signals).run();
     if let Some(line) = line {
         line.end();
+    }
+    if let Err(Error::Spawn { stage, source, .. }) = &mut result
+        && are_lines[*stage]
+    {
+        source.hint = Some(LINE.to_owned());
     }
     let (fatal, was_interrupted) = (signals.fatal(), signals.was_interrupted());
     // Nothing from here on has to be protected from a signal.
@@ -110,7 +125,7 @@ fn check_files(args: &PipeArgs) -> Result<(), String> {
 }
 
 /// The spec of each stage.
-fn specs(stages: Vec<Vec<std::ffi::OsString>>, args: &PipeArgs, ignored: &[Signal]) -> Vec<Spec> {
+fn specs(stages: Vec<Vec<OsString>>, args: &PipeArgs, ignored: &[Signal]) -> Vec<Spec> {
     let last = stages.len() - 1;
     let specs = stages.into_iter().enumerate().map(|(place, words)| {
         let mut spec = Spec::new(words);

@@ -118,8 +118,12 @@ pub(super) fn instead(name: &str) -> Option<&'static str> {
         "--max-args" | "--max-lines" | "--max-replace-args" | "-l" | "--no-run-if-empty" => {
             "leave it out: a command gets one item, and without items nothing is run"
         }
-        "--results" | "--res" | "--files" => {
-            "have each command write its own file: sh -c 'CMD \"$0\" > \"$0.out\"' {}"
+        "--results" | "--res" | "--files" | "--keep-full" | "--log" => {
+            "have each command keep its own: procwright map procwright run --keep-full {#}.out \
+             CMD {} writes stdout to 1.out, 2.out, …, stderr to 1.out.stderr"
+        }
+        "--ok" | "--ok-code" | "--ok-codes" => {
+            "have a shell look at the exit code: sh -c 'CMD \"$0\" || [ $? -eq 1 ]' {}"
         }
         "--load" | "--memfree" | "--memsuspend" | "--noswap" | "--max-load" => {
             "--parallel N alone says how many run at a time"

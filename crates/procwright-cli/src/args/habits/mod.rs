@@ -9,7 +9,7 @@ mod map;
 mod pipe;
 mod queue;
 mod run;
-
+mod wait;
 pub(super) use map::HabitArgs;
 pub(crate) use map::Halt;
 pub(super) use queue::subcommand_instead;
@@ -24,6 +24,7 @@ pub(super) fn instead(subcommand: &str, option: &str) -> Option<String> {
         "pipe" => pipe::instead(name),
         "queue" => queue::instead(name).map(str::to_owned),
         "doctor" => doctor::instead(name).map(str::to_owned),
+        "wait" => wait::instead(name).map(str::to_owned),
         _ => None,
     }
 }
