@@ -45,6 +45,8 @@ class Player:
         self._refused: list[NotRegistered] = []
         #: Stand-ins that may live, whether or not anybody has their children.
         self._started: list[tuple[Process, Call]] = []
+        #: The error of a block that does not see it.
+        self._failure: BaseException | None = None
         self._pid = os.getpid()
 
     @property
@@ -86,14 +88,28 @@ class Player:
                 end(process)
         for call in self.calls:
             call._end()
-        self._leave(error)
+        failure, self._failure = self._failure, None
+        self._leave(error or failure)
+
+    def _fails_by(self, error: BaseException) -> None:
+        """Says by what the block fails, where it does not see that: a fixture is not told how its
+        test has ended."""
+        self._failure = error
+        self._note_refused(error)
 
     def _leave(self, error: BaseException | None) -> None:
         """What is to be done or found wrong at the end of the block."""
-        refused = self.take_refused()
-        if error is None and refused:
-            # Tested code may have caught it, as it catches every exception.
-            raise NotRegistered(f"{refused[0]}\n(The tested code has caught this error.)")
+        if error is not None:
+            self._note_refused(error)
+        elif refused := self.take_refused():
+            raise NotRegistered(_caught(refused[0]))
+
+    def _note_refused(self, error: BaseException) -> None:
+        """Tells, with the error of the block, of what was refused without being its reason."""
+        reasons = _reasons(error)
+        for refused in self.take_refused():
+            if refused not in reasons:
+                error.add_note(_caught(refused))
 
     def _answer(
         self,
@@ -161,6 +177,26 @@ class Player:
             self._started = [one for one in self._started if one[1] not in ended]
             for call in ended:
                 call._end()
+
+
+def _caught(refused: NotRegistered) -> str:
+    # As it catches every exception.
+    return f"{refused}\n(The tested code has caught this error.)"
+
+
+def _reasons(error: BaseException) -> list[BaseException]:
+    """An error, and those behind it and in it."""
+    found: list[BaseException] = []
+    left: list[BaseException | None] = [error]
+    while left:
+        one = left.pop()
+        if one is not None and not any(one is other for other in found):
+            found.append(one)
+            # Those that a traceback shows.
+            left.append(one.__cause__ if one.__suppress_context__ else one.__context__)
+            if isinstance(one, BaseExceptionGroup):
+                left += one.exceptions
+    return found
 
 
 class Registered:

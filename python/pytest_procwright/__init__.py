@@ -44,6 +44,17 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Explain(seconds), "procwright-explain")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """Says to the fixtures of a test that it fails, and by what: pytest does not."""
+    if call.when != "call" or call.excinfo is None:
+        return
+    arguments = getattr(item, "funcargs", {})
+    for name in ("procwright_fake", "procwright_cassette"):
+        if (player := arguments.get(name)) is not None:
+            player._fails_by(call.excinfo.value)
+
+
 @pytest.fixture
 def procwright_fake() -> Iterator[Fake]:
     """A `procwright.testing.Fake`: programs are played, and what is not registered is refused."""
@@ -57,8 +68,8 @@ def procwright_fake() -> Iterator[Fake]:
 def procwright_cassette(request: pytest.FixtureRequest) -> Iterator[Cassette]:
     """A `procwright.testing.Cassette` in the directory `cassettes` beside the test's file.
 
-    The first time it records, then it replays. PROCWRIGHT_CASSETTES=replay records nothing,
-    =record records anew.
+    The first time it records, if the test succeeds, then it replays. PROCWRIGHT_CASSETTES=replay
+    records nothing, =record records anew.
     """
     from procwright.testing import Cassette
 

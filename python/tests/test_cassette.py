@@ -200,6 +200,23 @@ def test_it(procwright_cassette):
 """
 
 
+FAILS = """
+import procwright
+
+def test_it(procwright_cassette):
+    procwright.run(["true"])
+    assert False
+"""
+
+
+def test_the_fixture_keeps_nothing_of_a_test_that_fails(tmp_path):
+    (tmp_path / "test_it.py").write_text(FAILS)
+    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    result = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True)
+    assert "1 failed in" in result.stdout, result.stdout
+    assert not (tmp_path / "cassettes").exists()
+
+
 def test_the_fixture(tmp_path):
     (tmp_path / "test_it.py").write_text(TESTS)
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]

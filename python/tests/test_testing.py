@@ -701,6 +701,70 @@ def test_the_fixture(tmp_path):
     assert "(The tested code has caught this error.)" in result.stdout
 
 
+ONCE = """
+import procwright
+
+def test_refused(procwright_fake):
+    procwright.run(["git"])
+
+def test_caught(procwright_fake):
+    try:
+        procwright.run(["hg"])
+    except Exception:
+        found = None
+    assert found == "mine"
+"""
+
+
+def test_in_the_fixture_what_was_refused_is_told_once(tmp_path):
+    (tmp_path / "test_it.py").write_text(ONCE)
+    # Without the lines of the summary, which say it again.
+    said = pytest_run(tmp_path, "--tb=short", "-rN").stdout
+    assert "2 failed in" in said, said
+    refused, _, caught = said.partition("test_caught")
+    assert refused.count("run(['git']) is not registered, and was not started") == 1, said
+    assert "has caught" not in refused
+    # The other is told beside the error of the test, which came of it.
+    assert caught.count("run(['hg']) is not registered, and was not started") == 1, said
+    assert caught.count("(The tested code has caught this error.)") == 1
+
+
+def test_what_was_caught_is_a_note_of_the_error_that_follows():
+    def tested(error):
+        with Fake():
+            try:
+                procwright.run(["x"])
+            except Exception:
+                raise error from None
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        tested(ZeroDivisionError())
+    (note,) = caught.value.__notes__
+    assert note.startswith("run(['x']) is not registered, and was not started\n")
+    assert note.endswith("(The tested code has caught this error.)")
+
+
+def test_an_error_that_shows_what_was_refused_has_no_note():
+    def raises_another():
+        with Fake():
+            try:
+                procwright.run(["x"])
+            except Exception:
+                raise ZeroDivisionError  # noqa: B904
+
+    def raises_a_group():
+        with Fake():
+            try:
+                procwright.run(["x"])
+            except NotRegistered as error:
+                raise ExceptionGroup("all", [error]) from None
+
+    for call, kind in ((raises_another, ZeroDivisionError), (raises_a_group, ExceptionGroup)):
+        with pytest.raises(kind) as caught:
+            call()
+        assert not hasattr(caught.value, "__notes__")
+
+
 def test_pytest_does_not_import_procwright_for_the_plugin(tmp_path):
     (tmp_path / "test_it.py").write_text(
         """
@@ -711,7 +775,7 @@ def test_it(request):
     assert [name for name in sys.modules if name.partition(".")[0] == "procwright"] == []
     plugin = sys.modules["pytest_procwright"]
     hooks = [name for name in dir(plugin) if name.startswith("pytest_")]
-    assert hooks == ["pytest_addoption", "pytest_configure"]
+    assert hooks == ["pytest_addoption", "pytest_configure", "pytest_runtest_makereport"]
     import threading
     assert threading.active_count() == 1
 """
