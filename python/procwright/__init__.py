@@ -14,6 +14,7 @@
 #   _cassette                            runs that were recorded, and are replayed
 #   _fake                                programs that a test plays
 #   _fake_map, _fake_child               many of them; one that is spawned
+#   _fake_pipeline                       some that are joined by pipes
 #   _fake_run                            a run that is played
 #   _fake_check                          what no program would be started for
 #   _fake_calls, _fake_reply             what was asked; what is played

@@ -11,18 +11,22 @@ from ._arguments import callback, file_name, items, word
 from ._errors import SpawnError, _spawn_error
 from ._fake import Player
 from ._fake_calls import Call, NotRegistered
+from ._fake_pipeline import replayed
 from ._fake_reply import Err, Out, Reply, _data_of, _of_dict
 from ._fake_run import take_input
 from ._invalid import InvalidValue, bad_value
 from ._outcome import result_of
+from ._pipeline import result_of as of_pipeline
 from ._result import _json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from typing import Any, Literal
+    from typing import Any, Literal, TypeVar
 
     from ._types import StrOrBytesPath
+
+    _T = TypeVar("_T")
 
 _MODES = ("once", "replay", "record", "add")
 _MATCH = ("argv", "input", "cwd", "env")
@@ -42,8 +46,9 @@ class Cassette(Player):
     """Records what programs do, and replays it in their place.
 
     Of a `run`, and of the commands of a `map`, all that the result tells is recorded, and when
-    each piece of output came. Each recording is replayed once, in the order in which those that
-    match were made. What is not recorded is refused with `NotRegistered`, as by a `Fake`.
+    each piece of output came; of a `pipeline` all that its result tells. Each recording is
+    replayed once, in the order in which those that match were made. What is not recorded is
+    refused with `NotRegistered`, as by a `Fake`.
 
     path
         The file: lines of JSON, one for each call, with the result as `Result.to_json()` has it.
@@ -103,29 +108,76 @@ class Cassette(Player):
     ) -> Any:
         if call.function == "spawn":
             raise InvalidValue(
-                f"{call} is a child, and a cassette has runs alone: use run(), or a Fake with a "
-                "Reply of the steps"
+                f"{call} is a child, and a cassette has what ends by itself alone: use run(), or a "
+                "Fake with a Reply of the steps"
             )
         take_input(call)
         asked = self._asked(call)
-        line = self._taken(call, asked)
+        line = self._taken([call], asked)
         if line is not None:
             # Outside of the lock: a callback, on a thread of its own, may run programs itself.
             return self._plays(call, native, _answer(line))
+        self._refuse_unless_recording(str(call), asked)
+        return self._record(call, native, given, asked)
+
+    def _pipeline(
+        self,
+        calls: list[Call],
+        native: Callable[[dict[str, Any]], Any],
+        options: dict[str, Any],
+    ) -> Any:
+        first = calls[0]
+        take_input(first)
+        asked = self._asked_of_all(calls, options)
+        line = self._taken(calls, asked)
+        if line is not None:
+            if "error" in line:
+                raise _error(line)
+            return replayed(calls, options, line["pipeline"], line["texts"])
+        self._refuse_unless_recording(" | ".join(map(str, calls)), asked)
+        if first._options["stdin"][0] == "iterator":
+            # It has been read, to be compared.
+            stages = [{**options["stages"][0], "stdin": ("bytes", first.input)}]
+            options = {**options, "stages": [*stages, *options["stages"][1:]]}
+        line = {"asked": asked}
+        raw = self._told(calls, line, lambda: native(options))
+        if raw["error"] is None and raw["io_error"] is None:
+            result = of_pipeline([call.args for call in calls], raw, None)
+            line["pipeline"] = result.to_dict()
+            texts = [[one.summary, one.explanation] for one in result.stages]
+            line["texts"] = [*texts, [result.summary, result.explanation]]
+            self._keep(calls, line)
+        return raw
+
+    def _told(self, calls: list[Call], line: dict[str, Any], start: Callable[[], _T]) -> _T:
+        """What `start` gives. That it could not is kept in the line."""
+        try:
+            return start()
+        except SpawnError as error:
+            line["error"] = {
+                "errno": error.errno,
+                "reason": error.strerror,
+                "filename": error.filename,
+                "step": error.step,
+                "text": str(error),
+            }
+            self._keep(calls, line)
+            raise
+
+    def _refuse_unless_recording(self, what: str, asked: dict[str, Any]) -> None:
         if not self.is_recording:
-            error = NotRegistered(self._refusal(call, asked))
+            error = NotRegistered(self._refusal(what, asked))
             with self._lock:
                 self._refused.append(error)
             raise error
-        return self._record(call, native, given, asked)
 
-    def _taken(self, call: Call, asked: dict[str, Any]) -> dict[str, Any] | None:
-        """The line that answers the call, which then is used; None if there is none."""
+    def _taken(self, calls: list[Call], asked: dict[str, Any]) -> dict[str, Any] | None:
+        """The line that answers the calls, which then is used; None if there is none."""
         with self._lock:
             for one in self._recorded:
                 if not one.is_used and one.line["asked"] == asked:
                     one.is_used = True
-                    self._calls.append(call)
+                    self._calls += calls
                     return one.line
         return None
 
@@ -145,6 +197,16 @@ class Cassette(Player):
             found["cwd"] = call.cwd
         if "env" in self._match:
             found["env"] = dict(sorted(call.env.items()))
+        return found
+
+    def _asked_of_all(self, calls: list[Call], options: dict[str, Any]) -> dict[str, Any]:
+        """What is compared of a pipeline: its stages, what comes in, and its rule."""
+        stages = [self._asked(call) for call in calls]
+        read, *_ = [stage.pop("input_sha256", None) for stage in stages]
+        found: dict[str, Any] = {"stages": stages, "success": options["success"]}
+        found["ok_codes"] = [[stage, list(codes)] for stage, codes in options["ok_codes"]]
+        if "input" in self._match:
+            found["input_sha256"] = read
         return found
 
     def _record(
@@ -175,18 +237,7 @@ class Cassette(Player):
             # It has been read, to be compared.
             call._options["stdin"] = ("bytes", call.input)
         line: dict[str, Any] = {"asked": asked}
-        try:
-            raw = self._really(call, native, given)
-        except SpawnError as error:
-            line["error"] = {
-                "errno": error.errno,
-                "reason": error.strerror,
-                "filename": error.filename,
-                "step": error.step,
-                "text": str(error),
-            }
-            self._keep(call, line)
-            raise
+        raw = self._told([call], line, lambda: self._really(call, native, given))
         if raw["error"] is None and raw["io_error"] is None:
             result = result_of(call.args, raw, None)
             line["result"] = result.to_dict()
@@ -200,23 +251,23 @@ class Cassette(Player):
                 }
                 for after, stream, data in pieces
             ]
-            self._keep(call, line)
+            self._keep([call], line)
         return raw
 
-    def _keep(self, call: Call, line: dict[str, Any]) -> None:
+    def _keep(self, calls: list[Call], line: dict[str, Any]) -> None:
         with self._lock:
-            self._calls.append(call)
+            self._calls += calls
             self._new.append(line)
 
-    def _refusal(self, call: Call, asked: dict[str, Any]) -> str:
-        lines = [f"{call} is not recorded in {self.path}, and was not started"]
+    def _refusal(self, what: str, asked: dict[str, Any]) -> str:
+        lines = [f"{what} is not recorded in {self.path}, and was not started"]
         with self._lock:
             for one in self._recorded:
                 was = one.line["asked"]
                 state = "replayed" if one.is_used else "not asked for yet"
                 lines.append(f"  {_words(was)}  ({state})")
                 for name in asked:
-                    if was.get("argv") == asked.get("argv") and was.get(name) != asked[name]:
+                    if _programs(was) == _programs(asked) and was.get(name) != asked[name]:
                         lines.append(f"    its {name} is another")
         lines.append("to record it: mode='add', or mode='record' for all anew")
         return "\n".join(lines)
@@ -243,8 +294,14 @@ class Cassette(Player):
 
 
 def _words(asked: dict[str, Any]) -> str:
-    argv = [os.fsdecode(_data_of(one)) for one in asked.get("argv", [])]
-    return repr(argv) if argv else repr(asked)
+    argvs = _programs(asked)
+    shown = [repr([os.fsdecode(_data_of(one)) for one in argv]) for argv in argvs if argv]
+    return " | ".join(shown) or repr(asked)
+
+
+def _programs(asked: dict[str, Any]) -> list[Any]:
+    """The arguments of a program, or of each stage."""
+    return [one.get("argv") for one in asked.get("stages", [asked])]
 
 
 def _read(path: str) -> list[dict[str, Any]]:
@@ -255,18 +312,34 @@ def _read(path: str) -> list[dict[str, Any]]:
         if head != _HEAD or not all("asked" in line for line in rest):
             raise ValueError("it is none of version 1")
         for line in rest:
-            _answer(line)
+            _check(line)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         hint = f"it is no cassette ({error}): record it anew, with mode='record'"
         raise bad_value("path", path, hint) from None
     return rest
 
 
+def _error(line: dict[str, Any]) -> SpawnError:
+    one = line["error"]
+    return _spawn_error(one["errno"], one["reason"], one["filename"], one["step"], one["text"])
+
+
+def _check(line: dict[str, Any]) -> None:
+    """Raises, as what is missing does, unless the line can be played."""
+    if "pipeline" not in line:
+        _answer(line)
+        return
+    for parts, (summary, explanation) in zip(
+        line["pipeline"]["stages"], line["texts"][:-1], strict=True
+    ):
+        _of_dict(parts, explanation, summary)
+        _ = parts["judgement"]
+
+
 def _answer(line: dict[str, Any]) -> Reply | SpawnError:
     """What plays a line again."""
     if "error" in line:
-        one = line["error"]
-        return _spawn_error(one["errno"], one["reason"], one["filename"], one["step"], one["text"])
+        return _error(line)
     reply = _of_dict(line["result"], line["explanation"], line["summary"])
     if line["result"]["merged"] is None and _is_whole(line["result"]):
         # The order in which the pieces came.

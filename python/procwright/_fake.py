@@ -10,8 +10,14 @@ from . import _starting
 from ._arguments import callback as checked_callback
 from ._arguments import items, number
 from ._fake_calls import Call, NotRegistered, Words
-from ._fake_check import refuse_as_core, refuse_child_as_core, refuse_directory
+from ._fake_check import (
+    refuse_as_core,
+    refuse_child_as_core,
+    refuse_directory,
+    refuse_pipeline_as_core,
+)
 from ._fake_map import FakeMap, really
+from ._fake_pipeline import calls_of, played_pipeline
 from ._fake_reply import Reply
 from ._fake_run import played, take_input
 from ._invalid import InvalidValue, bad_type
@@ -20,7 +26,7 @@ from ._result import Result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import TracebackType
     from typing import Any, Literal, Self, TypeAlias
 
@@ -113,11 +119,15 @@ class Player:
 
     def _answer(
         self,
-        function: Literal["run", "spawn", "map"],
+        function: Literal["run", "spawn", "map", "pipeline"],
         native: Callable[[dict[str, Any]], Any],
         options: dict[str, Any],
         given: Mapping[str, Any],
     ) -> Any:
+        if function == "pipeline":
+            stages = [self._checked(stage) for stage in options["stages"]]
+            refuse_pipeline_as_core({**options, "stages": stages})
+            return self._pipeline(calls_of(options, given["stages"]), native, options)
         if function != "map":
             refuse = refuse_child_as_core if function == "spawn" else refuse_as_core
             call_core(refuse, self._checked(options), given)
@@ -147,6 +157,13 @@ class Player:
         self, call: Call, native: Callable[[dict[str, Any]], Any], given: Mapping[str, Any]
     ) -> Any: ...
 
+    @abstractmethod
+    def _pipeline(
+        self,
+        calls: list[Call],
+        native: Callable[[dict[str, Any]], Any],
+        options: dict[str, Any],
+    ) -> Any: ...
     def _really(
         self, call: Call, native: Callable[[dict[str, Any]], Any], given: Mapping[str, Any]
     ) -> Any:
@@ -266,9 +283,9 @@ def _times(count: int) -> str:
 class Fake(Player):
     """Programs that a test plays, while the `with` block lasts, for every thread.
 
-    `run`, `spawn` and `map` start nothing then: what is registered is answered, all else is
-    refused with `NotRegistered`. The block ends with that error, too, if the tested code has
-    caught it.
+    `run`, `spawn`, `map` and `pipeline` start nothing then: what is registered is answered, all
+    else is refused with `NotRegistered`. The block ends with that error, too, if the tested code
+    has caught it. A pipeline asks for each of its stages.
 
     A run takes no time, and its process number is nobody's. A child of `spawn` is a process, a
     small stand-in, so that it does all that a child does.
@@ -414,11 +431,36 @@ class Fake(Player):
             raise bad_type(what, answer, "return a Reply, a Result or an exception")
         return self._plays(call, native, answer)
 
+    def _pipeline(
+        self,
+        calls: list[Call],
+        native: Callable[[dict[str, Any]], Any],
+        options: dict[str, Any],
+    ) -> Any:
+        if all(self._is_allowed(call) for call in calls):
+            for call in calls:
+                self._taken(call)
+            # One after the other, they could not end as they do joined.
+            return native(options)
+        return played_pipeline(
+            calls, options, lambda call: self._one(call, really, call.parameters)
+        )
+
+    def _is_allowed(self, call: Call) -> bool:
+        """Whether what answers the call is that it really runs."""
+        answers = (one for one in self._fitting(call) if not one._is_used_up())
+        answer = next(answers, None)
+        return answer is not None and answer._gives is None
+
+    def _fitting(self, call: Call) -> Iterator[Registered]:
+        """What may answer the call, in order."""
+        for one in self.registered:
+            if one._words.fits(call) and (one._when is None or one._when(call)):
+                yield one
+
     def _taken(self, call: Call) -> Registered:
         """What answers the call, which then is counted."""
-        for one in self.registered:
-            if not one._words.fits(call) or (one._when is not None and not one._when(call)):
-                continue
+        for one in self._fitting(call):
             with self._lock:
                 if not one._is_used_up():
                     one._calls.append(call)

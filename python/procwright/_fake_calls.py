@@ -28,17 +28,20 @@ _PATTERN = (
 
 
 class Call:
-    """A call of `run`, `spawn` or `map` for one program."""
+    """A call of `run`, `spawn`, `map` or `pipeline` for one program."""
 
     def __init__(
         self,
-        function: Literal["run", "spawn", "map"],
+        function: Literal["run", "spawn", "map", "pipeline"],
         args: Args,
         options: Mapping[str, Any],
         given: Mapping[str, Any],
+        stage: int | None = None,
     ) -> None:
-        #: The function: "run", "spawn", or "map" for a command of a map.
+        #: The function: "run", "spawn", "map" for a command of a map, "pipeline" for a stage.
         self.function = function
+        #: The place of the stage in its pipeline, from 0; None of others.
+        self.stage = stage
         #: The arguments as they were given.
         self.args = args
         #: The program and its arguments, with those of the shell for `shell=True`.
@@ -50,6 +53,8 @@ class Call:
         self._options = dict(options)
         self._input: bytes | None = None
         self._file: Any = None
+        #: Why and when a stage is stopped with one before it, which has not ended.
+        self._stopped: tuple[str, float] | None = None
 
     @property
     def shell(self) -> bool:
@@ -82,7 +87,8 @@ class Call:
     def input(self) -> bytes | None:
         """What the program has got on stdin; None if that is not known, as of an inherited one.
 
-        Of a child, what its `In` steps have read so far.
+        Of a child, what its `In` steps have read so far; of a stage of a pipeline what the one
+        before it has written.
         """
         file = self._file
         return self._input if file is None else _behind_plan(file.fileno())
@@ -105,6 +111,9 @@ class Call:
 
     def __str__(self) -> str:
         shell = ", shell=True" if self.shell else ""
+        if self.stage is not None:
+            before, behind = ("..., ", "") if self.stage else ("", ", ...")
+            return f"pipeline({before}{shown(self.args)}{behind}{shell})"
         return f"{self.function}({shown(self.args)}{shell})"
 
 

@@ -8,7 +8,7 @@ import os
 import stat
 
 from . import _core
-from ._errors import _spawn_error
+from ._errors import SpawnError, _spawn_error
 from ._fake_calls import command
 from ._run_errors import Cancelled
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from ._errors import SpawnError
     from ._fake_calls import Call
 
 #: Of a child the stand-in is given all else, and the core refuses it there.
@@ -48,6 +47,20 @@ def refuse_as_core(options: Mapping[str, Any]) -> None:
     try:
         _core.run(asked)
     except Cancelled:
+        return
+
+
+def refuse_pipeline_as_core(options: Mapping[str, Any]) -> None:
+    """Raises what the core would for options of a `pipeline`, before it starts anything."""
+    cancel = _core.Cancel()
+    cancel.cancel()
+    first, *others = options["stages"]
+    if first["stdin"][0] == "iterator":
+        first = {**first, "stdin": _NULL}
+    try:
+        _core.pipeline({**options, "stages": [first, *others], "cancel": cancel})
+    except (Cancelled, SpawnError):
+        # A program that there is not is found behind all values, and before the cancel.
         return
 
 

@@ -72,6 +72,9 @@ class _Played:
         if reply._recorded is not None:
             self.took = reply._recorded["duration_s"]
             self.reason = reply._recorded["reason"]
+        if call._stopped is not None and reply._recorded is None:
+            self.reason, self.took = call._stopped
+            return
         rest = call.input or b""
         for step in reply.steps:
             if isinstance(step, (Out, Err)):
@@ -258,7 +261,7 @@ def _went(
         _write(kind, target, number, data)
         return None, None
     kept, at = data, None
-    limit = options.get("limit")
+    limit = options.get(f"{name}_limit", options.get("limit"))
     if limit is not None and len(data) > limit.bytes:
         # The first half, with the odd byte, and the last.
         at = limit.bytes - limit.bytes // 2

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from . import _core, _starting
 from ._arguments import callback, flag, items, number, pairs, word
 from ._generic import Generic, Out
@@ -157,8 +155,11 @@ class Plan:
             callback("on_event", on_event)
         if given["input"] is not None and given["stdin"] is not None:
             raise InvalidValue("stdin and input are both given: input is what the first reads")
-        if _starting.answer is not None:
-            raise InvalidValue(f"{function.__name__}: no Fake and no Cassette plays one yet")
+        if _starting.answer is not None and function is not pipeline:
+            raise InvalidValue(
+                f"{function.__name__}: a Fake and a Cassette play pipeline() alone, which is not "
+                "talked to"
+            )
         besides = ("stderr", "limit", "timeout", "idle_timeout", "args")
         _refuse(function, "options", options, besides)
         of_all = {
@@ -223,8 +224,15 @@ class Plan:
     def start(self, native: Callable[[dict[str, Any]], _T], **besides: object) -> _T:
         """Calls the core, with options besides those of all pipelines. What it refuses of a stage
         is told of in Python's words."""
+        options = {**self._options, **besides}
+        answering = _starting.answer
         try:
-            return native({**self._options, **besides})
+            if answering is None:
+                return native(options)
+            given = zip(self.args, self._given_to, strict=True)
+            stages = [{**own, "args": args} for args, own in given]
+            answered: _T = answering("pipeline", native, options, {"stages": stages})
+            return answered
         except InvalidValue as error:
             place: int | None = getattr(error, "_stage", None)
             if place is None:

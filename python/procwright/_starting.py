@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal, TypeAlias, TypeVar
 
     _T = TypeVar("_T")
-    _Function: TypeAlias = Literal["run", "spawn", "map"]
-    _Audited: TypeAlias = Literal["run", "spawn", "map", "pipeline"]
+    _Function: TypeAlias = Literal["run", "spawn", "map", "pipeline"]
     #: Answers a call in the place of the core: the function that was called, that of the core,
     #: the options for the core, and the parameters as they were given.
     _Player: TypeAlias = Callable[
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 answer: _Player | None = None
 
 
-def audit(function: _Audited, options: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+def audit(function: _Function, options: Mapping[str, Any], given: Mapping[str, Any]) -> None:
     """Raises the audit events of a start, before anything is done for it.
 
     `procwright.run`, `procwright.spawn`, `procwright.map` or, for each stage,

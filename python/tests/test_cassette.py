@@ -185,6 +185,43 @@ def test_a_callback_may_run_programs(path):
         assert found == [b"inner\n"]
 
 
+def test_a_pipeline_is_replayed_as_it_was(path, tmp_path):
+    mark = tmp_path / "mark"
+
+    def tested():
+        begin = ["sh", "-c", f"echo ran >> {mark}; cat; echo said >&2; exit 3"]
+        found = []
+        for options in ({}, {"success": "last"}, {"ok_codes": {0: [3]}}):
+            result = procwright.pipeline(
+                begin,
+                lambda lines: (one.upper() for one in lines),
+                ["cat"],
+                input=b"in\n",
+                **options,
+            )
+            found.append((result.to_dict(), result.explanation, result.stages[0].explanation))
+        try:
+            procwright.pipeline(["sleep", "60"], ["cat"], timeout=0, check=True)
+        except procwright.TimeoutExpired as error:
+            found.append((error.result.to_dict(), str(error), ""))
+        with pytest.raises(FileNotFoundError) as caught:
+            procwright.pipeline(["true"], ["/no such program"])
+        return found, str(caught.value)
+
+    with Cassette(path):
+        first = tested()
+    with Cassette(path) as cassette:
+        assert tested() == first
+        assert cassette.unused == 0
+        assert [call.stage for call in cassette.calls[:2]] == [0, 1]
+        with pytest.raises(NotRegistered, match=r"^pipeline\(\['true'\], ...\) \| pipeline"):
+            procwright.pipeline(["true"], ["cat"])
+        cassette.take_refused()
+    assert mark.read_text() == "ran\n" * 3
+    judged = [[one["judgement"] for one in parts["stages"]] for parts, *_ in first[0][:3]]
+    assert judged == [["failed", "success"], ["ignored", "success"], ["success", "success"]]
+
+
 def test_a_fake_within_a_cassette(path):
     with Cassette(path), Fake() as fake:
         fake.register(["x"])

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import pathlib
+import shlex
 import signal
 import sys
 import threading
@@ -14,6 +15,7 @@ from conftest import cancelled_once_up, with_time
 import procwright
 from procwright import InvalidValue, Overflow, pipeline
 from procwright._stage_function import StageFunction
+from procwright.testing import Fake, Hang, NotRegistered, Reply, not_found
 
 
 def judged(result):
@@ -264,10 +266,132 @@ def test_each_stage_is_audited():
 
 
 def test_what_a_test_plays_is_not_started_for_real(procwright_fake, tmp_path):
-    procwright_fake.register(["touch", str(tmp_path / "made")])
-    with pytest.raises(InvalidValue, match="no Fake and no Cassette plays one"):
-        pipeline(["touch", str(tmp_path / "made")], ["cat"])
+    procwright_fake.register(["touch", ...], stdout="played")
+    procwright_fake.register(["cat"], lambda call: Reply(stdout=call.input + b", and passed on"))
+    result = pipeline(["touch", str(tmp_path / "made")], ["cat"], text=True)
+    assert result.stdout == "played, and passed on"
     assert not (tmp_path / "made").exists()
+
+
+# A `Fake` answers for each stage.
+
+
+def both(*stages, **options):
+    """What is played of stages with these replies, and what really comes of programs that do the
+    same."""
+    with Fake() as fake:
+        for place, (_, reply) in enumerate(stages):
+            fake.register([f"p{place}"], reply)
+        programs = [[f"p{place}"] for place in range(len(stages))]
+        played = pipeline(*programs, **options)
+    real = pipeline(*(shell(line) for line, _ in stages), **options)
+    return played, real
+
+
+def says(text, code=0, err=""):
+    return Reply(stdout=text, stderr=err, returncode=code)
+
+
+@pytest.mark.parametrize(
+    ("stages", "options"),
+    [
+        ([("echo a", says("a\n")), ("tr a A", lambda call: says(call.input.upper()))], {}),
+        ([("echo half; exit 3", says("half\n", 3)), ("cat", says("half\n"))], {}),
+        ([("exit 3", says("", 3)), ("cat", says(""))], {"success": "last"}),
+        ([("cat", says("")), ("echo no >&2; exit 4", says("", 4, "no\n"))], {}),
+        ([("exit 3", says("", 3)), ("exit 4", says("", 4))], {}),
+        ([("cat", says("")), ("exit 1", says("", 1))], {"ok_codes": {1: [1]}}),
+        ([("exec yes", says("y\n", -13)), ("head -1", says("y\n"))], {}),
+        ([("exec yes", says("y\n", -13)), ("head -1", says("y\n"))], {"success": "strict"}),
+        ([("exec yes", says("y\n", -13)), ("read x; exit 3", says("", 3))], {}),
+        ([("cat", says("")), ("kill -9 $$", says("", -9)), ("exec cat", says(""))], {}),
+        (
+            [("printf abcdef >&2", says("", 0, "abcdef")), ("printf 123456", says("123456"))],
+            {"limit": 4},
+        ),
+    ],
+)
+def test_what_is_played_is_judged_as_what_runs(stages, options):
+    played, real = both(*stages, **options)
+    assert (played.ok, played.returncode, played.reason, played.rule) == (
+        real.ok,
+        real.returncode,
+        real.reason,
+        real.rule,
+    )
+    assert (played.outcome, played.stdout) == (real.outcome, real.stdout)
+    for one, other in zip(played.stages, real.stages, strict=True):
+        assert (one.judgement, one.outcome) == (other.judgement, other.outcome)
+        assert (one.stdout, one.stderr) == (other.stdout, other.stderr)
+        assert (one.stdout_info is None) == (other.stdout_info is None)
+    # The texts are the same but for the commands.
+    said = real.explanation
+    for place, (line, _) in enumerate(stages):
+        said = said.replace(shlex.join(shell(line)), f"p{place}")
+    assert played.explanation == said
+
+
+def test_a_played_stage_that_hangs_holds_up_the_rest(procwright_fake):
+    for name, reply in [("a", says("1\n")), ("b", Reply(["half", Hang()])), ("c", says("end"))]:
+        procwright_fake.register([name], reply)
+    with pytest.raises(procwright.TimeoutExpired) as caught:
+        pipeline(["a"], ["b"], ["c"], timeout=60)
+    result = caught.value.result
+    assert [one.judgement for one in result.stages] == ["success", "failed", "collateral"]
+    assert (result.duration_s, result.stdout) == (60, b"")
+    assert str(caught.value) == (
+        "a | b | c timed out after 1 min 0 s (stopped in 0 s)\n"
+        "  stage 2 of 3 held up the rest: b timed out after 1 min 0 s (stopped in 0 s)\n"
+        "    the program was killed by SIGTERM\n"
+        "  stage 3 of 3: c was killed by SIGTERM, since all were stopped"
+    )
+
+
+def test_functions_are_called_between_stages_that_are_played(procwright_fake):
+    procwright_fake.register(["a"], stdout="x\ny\n")
+    b = procwright_fake.register(["b"], lambda call: Reply(stdout=call.input))
+    result = pipeline(["a"], lambda lines: (one.upper() for one in lines), ["b"], text=True)
+    assert (result.stdout, result.stages[0].function) == (
+        "X\nY\n",
+        StageFunction("returned", "success"),
+    )
+    (call,) = b.calls
+    assert (call.function, call.stage, call.input) == ("pipeline", 1, b"X\nY\n")
+
+    def fails(lines):
+        raise KeyError("mine")
+        yield
+
+    with pytest.raises(KeyError, match="mine"):
+        pipeline(["a"], fails, ["b"])
+
+
+def test_what_is_refused_of_a_pipeline_that_is_played(procwright_fake, tmp_path):
+    procwright_fake.register(["a"], stdout="1")
+    procwright_fake.register(["missing"], not_found("missing"))
+    with pytest.raises(NotRegistered, match=r"^pipeline\(..., \['b'\]\) is not registered"):
+        pipeline(["a"], ["b"])
+    procwright_fake.take_refused()
+    with pytest.raises(procwright.SpawnError, match="cannot run missing"):
+        pipeline(["a"], ["missing"])
+    with pytest.raises(InvalidValue, match=r"stage 2: args\[0\]"):
+        pipeline(["a"], ["b\0"])
+    with pytest.raises(InvalidValue, match="play pipeline"):
+        procwright.spawn_pipeline(["a"], ["a"])
+    procwright_fake.assert_calls([["a"], ["a"], ["missing"]])
+
+
+def test_stages_that_are_allowed_really_run(procwright_fake):
+    procwright_fake.allow(["yes"])
+    procwright_fake.allow(["head", ...])
+    procwright_fake.register(["numbers"], stdout="3\n1\n2\n")
+    procwright_fake.allow(["sort"])
+    # Joined as ever: the first has no end.
+    assert pipeline(["yes"], ["head", "-1"]).stdout == b"y\n"
+    # Beside a stage that is played, one after the other.
+    assert pipeline(["numbers"], ["sort"], ["head", "-1"]).stdout == b"1\n"
+    called = [["yes"], ["head", "-1"], ["numbers"], ["sort"], ["head", "-1"]]
+    procwright_fake.assert_calls(called)
 
 
 def test_what_is_no_stage_is_refused():
