@@ -73,7 +73,8 @@
 #   _types                               types, for type checkers alone
 #
 # Native classes call their Python half by name, and return what that has made. Upward from _core:
-# _liveness, _process, _queue, _run_errors, _unknown.
+# _liveness, _process, _queue, _run_errors, _unknown. Exceptions have results, whose modules make
+# them: _errors and _run_errors name their types for type checkers by `procwright`, from above.
 
 from __future__ import annotations
 

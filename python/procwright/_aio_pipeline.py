@@ -43,8 +43,10 @@ def _result(told: Callable[[], PipelineResult[Any]]) -> PipelineResult[Any]:
     try:
         return told()
     except RunError as error:
-        result: PipelineResult[Any] = error.result  # type: ignore[assignment]
-        return result
+        if not isinstance(error.result, _pipeline.PipelineResult):
+            # Nothing was started.
+            raise
+        return error.result
 
 
 # For help() and editors.

@@ -11,6 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    import procwright
+
     from ._types import Seconds
 
 
@@ -44,15 +46,17 @@ class TimeoutExpired(subprocess.TimeoutExpired, TimeoutError):
     `WaitTimeout`, whose `result` is None.
     """
 
-    #: The `Result` of a run, None of a wait.
-    result: Any = None
-
     if TYPE_CHECKING:
+        #: The `Result` of a run, the `PipelineResult` of a pipeline, None of a wait. That is left
+        #: out here, where it would have to be asked for each time: it is that of a `WaitTimeout`.
+        result: procwright.Result[Any, Any, Any] | procwright.PipelineResult[Any]
         # Those of subprocess are declared as bytes, and here they are text where that was asked
         # for.
         output: str | bytes | None
         stdout: str | bytes | None  # type: ignore[assignment]
         stderr: str | bytes | None  # type: ignore[assignment]
+    else:
+        result = None
 
 
 class WaitTimeout(TimeoutExpired):
@@ -63,6 +67,9 @@ class WaitTimeout(TimeoutExpired):
     processes are doing, who holds its streams and what it wrote last to stderr, if it was
     waited for for 0.1 s at least.
     """
+
+    if TYPE_CHECKING:
+        result: None  # type: ignore[assignment]
 
     def __init__(
         self,

@@ -63,7 +63,6 @@ PIPELINE = {
     "signal": "use status of each of its stages",
     "status": "use status of each of its stages",
     "statuses": "use [stage.status for stage in result.stages]",
-    "survivors": "use survivors of each of its stages",
 }
 #: What a `Child` has been asked for, as those of pexpect, asyncio, anyio and psutil are.
 CHILD = {

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ._event import Event
     from ._keywords import Program
     from ._overflow import Overflow
+    from ._record import Survivor
     from ._types import Args, Data, Seconds, Sink, StageFn, Stdin
 
     _T = TypeVar("_T")
@@ -509,6 +510,11 @@ class PipelineResult(Generic[Out]):
         """The captured bytes of all stages, one stage after the other."""
         captured = [one.stderr_bytes for one in self.stages if one.stderr_bytes is not None]
         return b"".join(captured) if captured else None
+
+    @property
+    def survivors(self) -> list[Survivor]:
+        """Processes that could not be stopped, of all stages."""
+        return [survivor for one in self.stages for survivor in one.survivors]
 
     @property
     def returncode(self) -> int | None:

@@ -11,9 +11,14 @@ from ._timeout import as_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ._result import Result
+    from typing import Any, TypeAlias
+
+    import procwright
+
     from ._types import Args, MaybeNone, Seconds
 
+    #: What came of a run, or of a pipeline.
+    _Result: TypeAlias = procwright.Result[Any, Any, Any] | procwright.PipelineResult[Any]
 
 _NOT_MADE = (
     "pass a Result, and a text. check_returncode() of a result raises the right one; in a test, "
@@ -23,9 +28,10 @@ _NOT_MADE = (
 
 
 class RunError(subprocess.SubprocessError):
-    """A run that did not end as it should. `result` has all that came of it."""
+    """A run that did not end as it should. `result` has all that came of it: a `Result`, or the
+    `PipelineResult` of a pipeline."""
 
-    def __init__(self, result: Result, text: str) -> None:
+    def __init__(self, result: _Result, text: str) -> None:
         if result is not None and not hasattr(result, "reason"):
             raise bad_type("result", result, _NOT_MADE)
         self.result = result
@@ -53,7 +59,7 @@ class RunError(subprocess.SubprocessError):
         return _output(self.result, "stderr")
 
 
-def _output(result: Result, name: str) -> str | bytes | None:
+def _output(result: _Result, name: str) -> str | bytes | None:
     try:
         data: str | bytes | None = getattr(result, name)
     except UnicodeError:
@@ -65,7 +71,7 @@ def _output(result: Result, name: str) -> str | bytes | None:
 class RunTimeout(RunError, TimeoutExpired):  # type: ignore[misc, override]
     """The timeout came, and the run was stopped."""
 
-    def __init__(self, result: Result, text: str, timeout: Seconds | None) -> None:
+    def __init__(self, result: _Result, text: str, timeout: Seconds | None) -> None:
         RunError.__init__(self, result, text)
         # OSError's constructor leaves it empty.
         self.args = (result, text, timeout)
@@ -83,7 +89,7 @@ class IdleTimeout(RunTimeout):
     """No output came for the idle timeout, and the run was stopped."""
 
 
-def _again(idle: bool, result: Result, text: str, timeout: Seconds | None) -> RunTimeout:
+def _again(idle: bool, result: _Result, text: str, timeout: Seconds | None) -> RunTimeout:
     return (IdleTimeout if idle else RunTimeout)(result, text, timeout)
 
 
@@ -101,7 +107,7 @@ class Cancelled(RunError):
     `result` is None if it was cancelled before it was started: then nothing was.
     """
 
-    result: Result | None  # type: ignore[assignment]
+    result: _Result | None  # type: ignore[assignment]
 
     @property
     def cmd(self) -> Args | None:  # type: ignore[override]
@@ -127,7 +133,7 @@ class OutputLimitExceeded(RunError):
 class SystemFailure(RunError, OSError):
     """The system failed us while the program ran, and the run was stopped."""
 
-    def __init__(self, result: Result, text: str, errno: int | None = None) -> None:
+    def __init__(self, result: _Result, text: str, errno: int | None = None) -> None:
         RunError.__init__(self, result, text)
         self.errno = errno or None
         self.strerror = os.strerror(errno) if errno else None

@@ -142,8 +142,13 @@ def failures() -> None:
     except CalledProcessError as error:
         assert_type(error.stdout, str | bytes | None)
         assert_type(error.stderr, str | bytes | None)
-        assert_type(error.result.pid, int)
-        print(error, error.returncode)
+        if isinstance(error.result, Result):
+            assert_type(error.result.pid, int)
+        else:
+            assert_type(error.result, procwright.PipelineResult[Any])
+            assert_type(error.result.stages[0].argv, list[str])
+        # Both have these.
+        print(error, error.returncode, error.result.reason, error.result.survivors)
     except procwright.TimeoutExpired as error:
         if isinstance(error.stdout, bytes):
             error.stdout.decode()
@@ -405,3 +410,7 @@ def what_came_until_then() -> None:
     except procwright.TimeoutExpired as error:
         assert_type(error.stdout, str | bytes | None)
         print(error.result.reason)
+        if isinstance(error.result, procwright.PipelineResult):
+            print(error.result.stages)
+        if isinstance(error, procwright.WaitTimeout):
+            assert_type(error.result, None)

@@ -83,6 +83,7 @@ def what_came_until_then() -> None:
         procwright.run(LS, timeout=5)
     except procwright.TimeoutExpired as error:
         error.stdout.splitlines()  # wrong
+        print(error.result.nothing)  # wrong
 
 
 def known_when_it_runs(text: bool) -> None:
@@ -119,6 +120,12 @@ def failures() -> None:
         procwright.run(LS, check=True, text=True)
     except CalledProcessError as error:
         error.stderr.strip()  # wrong
+        # It may be a pipeline's, or a run's.
+        print(error.result.pid)  # wrong
+        print(error.result.stages)  # wrong
+    except procwright.OutputLimitExceeded as error:
+        if isinstance(error.result, procwright.PipelineResult):
+            print(error.result.pid)  # wrong
 
 
 def streams() -> None:
