@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from threading import Thread
+import sys
+import threading
 
 import anyio
 from anyio.lowlevel import checkpoint
 
 from . import _core, _run, _spawn, _starting
 from ._aio_child import Child, talked
-from ._aio_sleep import outlasted, undisturbed
+from ._aio_sleep import ThreadCall, outlasted, undisturbed
 from ._aio_whole import attach, on_thread
 from ._keeper import Keeper, line_of_caller
 from ._options import SPAWN, quoted
@@ -124,20 +125,23 @@ async def _on_loop(call: RunCall, given: Mapping[str, Any]) -> Result[Any, Any, 
     stdout = Reader(streams, 1) if streams.has_stdout else None
     stderr = Reader(streams, 2) if streams.has_stderr else None
     talk = _core.Communication(core, None, None, [stdout, stderr])
+    held = None
     try:
         # `run` has let others have their turn already.
         if not await talked(core, talk, _HeldAt(core), is_begun=True):
-            # On a thread that nobody waits for: the look takes a while, and so may what it is
-            # told to.
-            told = core, call.options["on_event"]
-            Thread(target=_tell_held, args=told, name="procwright-held", daemon=True).start()
+            tell: Any = call.options["on_event"]
+            held = _Held(core, tell)
             await talked(core, talk, Deadline(None), is_begun=True)
     except GeneratorExit:
         # Nothing can be awaited any more. The keeper goes with this, and stops the program.
+        if held is not None:
+            held.silence()
+            held = None
         raise
     except BaseException as error:
         if not core.is_ours():
             # A fork has no part in it.
+            held = None
             raise
         is_cancelled = isinstance(error, anyio.get_cancelled_exc_class())
         survivors, cancelled = await outlasted("procwright-stop", lambda: core.stop(None))
@@ -156,6 +160,8 @@ async def _on_loop(call: RunCall, given: Mapping[str, Any]) -> Result[Any, Any, 
         for reader in (stdout, stderr):
             if reader is not None:
                 reader.close()
+        if held is not None:
+            await held.end()
     raw = _raw(core, talk)
     assert raw is not None
     return call.outcome(raw)
@@ -180,10 +186,46 @@ class _HeldAt(Deadline):
         return super().left()
 
 
-def _tell_held(core: _core.Child, tell: Callable[..., object]) -> None:
-    text = core.held()
-    if text is not None:
-        tell("held", text)
+class _Held:
+    """Tells who holds the outputs of a program that has ended, on a thread: the look takes a
+    while, and so may what it is told to. Nothing is told any more once the run is over."""
+
+    def __init__(self, core: _core.Child, tell: Callable[..., object]) -> None:
+        self._core = core
+        self._tell = tell
+        self._lock = threading.Lock()
+        self._is_over = self._is_telling = False
+        self._call: ThreadCall | None = None
+        # Where no thread or descriptor can be had, nobody is told.
+        with contextlib.suppress(OSError):
+            self._call = ThreadCall("procwright-held", self._look)
+
+    def _look(self) -> None:
+        text = self._core.held()
+        with self._lock:
+            self._is_telling = text is not None and not self._is_over
+        if not self._is_telling:
+            return
+        try:
+            self._tell("held", text)
+        except Exception:
+            # As of any thread: a run that goes on has nobody to raise it to.
+            told = threading.ExceptHookArgs((*sys.exc_info(), threading.current_thread()))
+            threading.excepthook(told)
+
+    def silence(self) -> bool:
+        """Has no telling begin any more. True if one is under way, or was."""
+        with self._lock:
+            self._is_over = True
+            return self._is_telling
+
+    async def end(self) -> None:
+        """Has nothing be told any more: what is being told is waited for, past a cancellation,
+        which comes then."""
+        if self.silence() and self._call is not None:
+            cancelled = await self._call.outlast()
+            if cancelled is not None:
+                raise cancelled
 
 
 #: Seconds for the end of the outputs of a program that was stopped: nobody is left to write them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 
 import anyio
@@ -57,7 +58,8 @@ async def undisturbed(wait: Callable[[], Awaitable[object]]) -> BaseException | 
 class ThreadCall:
     """A call on a thread of its own, for what has to block.
 
-    The thread is none of the event loop's pools, where it might have to wait for its turn.
+    The thread is none of the event loop's pools, where it might have to wait for its turn. Raises
+    `OSError` where none can be had: in its place the loop would stand still, perhaps for ever.
     """
 
     def __init__(self, name: str, call: Callable[[], Any]) -> None:
@@ -73,8 +75,12 @@ class ThreadCall:
         try:
             self._thread.start()
         except RuntimeError:
-            # No thread can be had: the loop waits.
-            self._run()
+            raise OSError(
+                errno.EAGAIN,
+                "no thread can be had: this process, its user or the container has as many as it "
+                "may",
+                name,
+            ) from None
 
     def _run(self) -> None:
         try:
@@ -134,7 +140,8 @@ async def outlasted(name: str, call: Callable[[], _T]) -> tuple[_T, BaseExceptio
     try:
         thread = ThreadCall(name, call)
     except OSError:
-        # No descriptor can be had. A stop must come nevertheless: the loop waits.
+        # No descriptor or thread can be had. A stop must come nevertheless: the loop waits for it,
+        # by the grace and 2 s at most.
         return call(), None
     cancelled = await thread.outlast()
     try:

@@ -8,6 +8,7 @@ import os
 
 from . import _core
 from ._aio_sleep import ThreadCall, first
+from ._errors import _spawn_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +38,13 @@ async def on_thread(
         # It was cancelled before it began: then nothing is started.
         own = theirs
     pid = os.getpid()
-    work = ThreadCall("procwright-run", lambda: call(own))
+    try:
+        work = ThreadCall("procwright-run", lambda: call(own))
+    except BlockingIOError as error:
+        # As the core says it of a thread that it cannot have.
+        reason, name = str(error.strerror), str(error.filename)
+        text = f"cannot run it on an event loop: thread: {reason}"
+        raise _spawn_error(error.errno or 0, reason, name, "thread", text) from None
     _calls[id(work)] = own, work
     try:
         if theirs is not None and own is not theirs:

@@ -10,6 +10,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -50,6 +51,48 @@ def test_a_cancelled_run_is_stopped_with_its_tree(on, more, tmp_path):
             assert "trio" in type(caught[0]).__module__
 
     on(main)
+    assert time.monotonic() - begun < LONG
+
+
+@pytest.fixture
+def for_all():
+    """A folder that any user may write to."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        yield pathlib.Path(folder)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start what it then cannot end")
+@pytest.mark.parametrize("more", [{}, {"on_line": lambda line: None}], ids=["loop", "thread"])
+def test_a_cancel_is_bounded_where_a_process_cannot_be_killed(on, more, for_all):
+    begun = time.monotonic()
+
+    async def cancelled(name, once_up):
+        pid = for_all / name
+        line = f"echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 1000"
+
+        def is_up():
+            return pid.exists() and once_up() is None
+
+        stop = procwright.Stop("TERM", grace=0.1)
+        async with cancelled_once(is_up) as scope:
+            await aio.run(line, shell=True, user=65_534, stop=stop, **more)
+        assert scope.cancelled_caught
+        return int(pid.read_text())
+
+    async def main():
+        # Who is somebody else may not import what is loaded late.
+        assert not is_alive(await cancelled("first", lambda: None))
+        pid = await cancelled("second", lambda: os.seteuid(65_533))
+        os.seteuid(0)
+        # It came back all the same.
+        assert is_alive(pid)
+        os.kill(pid, signal.SIGKILL)
+
+    try:
+        on(main)
+    finally:
+        os.seteuid(0)
     assert time.monotonic() - begun < LONG
 
 

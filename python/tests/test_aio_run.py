@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import signal
@@ -13,9 +14,9 @@ from conftest import is_alive
 import procwright
 
 anyio = pytest.importorskip("anyio")
-from loops import NoDescriptors, descendants  # noqa: E402
+from loops import LONG, NoDescriptors, descendants  # noqa: E402
 
-from procwright import aio, queue  # noqa: E402
+from procwright import _aio_run, aio, queue  # noqa: E402
 
 
 def test_run(on):
@@ -207,6 +208,82 @@ def test_a_run_without_descriptors_is_stopped(on, monkeypatch):
                 await aio.run(["sleep", "1000"])
         assert scope.cancelled_caught
         assert not descendants()
+
+    on(main)
+
+
+@pytest.mark.parametrize("ends", ["itself", "a cancel"])
+def test_nothing_is_told_of_holders_once_the_run_has_returned(on, ends, tmp_path, monkeypatch):
+    monkeypatch.setattr(_aio_run, "_HELD_AFTER_S", 0.05)
+    begun, released = threading.Event(), threading.Event()
+    order = []
+
+    class Slow(logging.Handler):
+        def emit(self, record):
+            assert "held open by" in record.getMessage()
+            begun.set()
+            released.wait(LONG)
+            order.append("told")
+
+    handler = Slow()
+    logger = logging.getLogger("procwright")
+    logger.addHandler(handler)
+    go, pid = tmp_path / "go", tmp_path / "pid"
+    line = f"(while [ ! -e {go} ]; do sleep 0.01; done) & echo $! > {pid}"
+
+    async def main():
+        async def runs():
+            with anyio.CancelScope() as scope:
+                scopes.append(scope)
+                await aio.run(line, shell=True)
+            order.append("returned")
+
+        scopes = []
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(runs)
+            while not begun.is_set():
+                await anyio.sleep(0.01)
+            if ends == "itself":
+                go.touch()
+            else:
+                scopes[0].cancel()
+            while is_alive(int(pid.read_text())):
+                await anyio.sleep(0.01)
+            # It has nothing to wait for but the one who is told.
+            await anyio.sleep(0.2)
+            released.set()
+
+    try:
+        on(main)
+    finally:
+        released.set()
+        logger.removeHandler(handler)
+    assert order == ["told", "returned"]
+
+
+def test_where_no_thread_can_be_had_it_is_refused_and_the_loop_goes_on(on):
+    async def main():
+        before = threading.stack_size(1 << 46)
+        try:
+            with pytest.raises(procwright.SpawnError) as caught:
+                await aio.run(["true"], on_line=str)
+            assert (caught.value.step, caught.value.errno) == ("thread", errno.EAGAIN)
+            assert "no thread can be had" in str(caught.value)
+            running = aio.map([["true"]])
+            with pytest.raises(OSError, match="no thread can be had"):
+                await anext(running)
+        finally:
+            threading.stack_size(before)
+        # Nothing of it was lost.
+        assert [ended.ok async for ended in running] == [True]
+        # A stop does without.
+        child = aio.spawn(["sleep", "1000"])
+        threading.stack_size(1 << 46)
+        try:
+            assert await child.stop() == []
+        finally:
+            threading.stack_size(before)
+        assert await child.wait() == -signal.SIGTERM
 
     on(main)
 
