@@ -293,7 +293,7 @@ fn what_parallel_has_and_map_has_not_is_refused_with_what_to_type() {
         ("-X", "one item"),
         ("--colsep", "--link CMD {1} {2}"),
         ("--delay", "stdin"),
-        ("--results", "sh -c"),
+        ("--results", "procwright run --keep-full {#}.out"),
         ("--version", "procwright --version"),
     ] {
         let ran = ran([option, "3", "echo", ":::", "a"]);
