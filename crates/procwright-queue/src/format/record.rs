@@ -50,6 +50,8 @@ pub(crate) enum RecordKind {
     Message(u32),
     /// A message of so many bytes, which begins at the next multiple of [`ALIGNMENT`].
     Aligned(u32),
+    /// As [`Aligned`](RecordKind::Aligned), but the place of one record is left out behind it.
+    Spaced(u32),
     /// No message: reading goes on where the block begins.
     Skip,
     /// No message: reading goes on where another block begins.
@@ -62,7 +64,7 @@ pub(crate) enum RecordKind {
 /// | bits | |
 /// |---|---|
 /// | 0 to 31 | length of a message, number of the block of a jump, else 0 |
-/// | 32 to 39 | 1 a message, 2 skip, 3 jump, 4 a message that is aligned |
+/// | 32 to 39 | 1 a message, 2 skip, 3 jump, 4 a message that is aligned, 5 one that is spaced |
 /// | 40 to 47 | 0; room for a class of priority |
 /// | 48 to 63 | position / 8 |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +77,7 @@ impl Record {
             RecordKind::Skip => (0, 2),
             RecordKind::Jump(block) => (block, 3),
             RecordKind::Aligned(length) => (length, 4),
+            RecordKind::Spaced(length) => (length, 5),
         };
         u64::from(length) | kind << 32 | (position >> 3) << 48
     }
@@ -90,6 +93,7 @@ impl Record {
             2 if length == 0 => Some(RecordKind::Skip),
             3 => Some(RecordKind::Jump(length)),
             4 => Some(RecordKind::Aligned(length)),
+            5 => Some(RecordKind::Spaced(length)),
             _ => None,
         }
     }

@@ -81,6 +81,7 @@ fn cursors_and_records_come_back() {
         RecordKind::Message(0),
         RecordKind::Message(u32::MAX),
         RecordKind::Aligned(u32::MAX),
+        RecordKind::Spaced(u32::MAX),
         RecordKind::Skip,
         RecordKind::Jump(3),
     ] {
@@ -180,6 +181,7 @@ fn the_reference_says_the_same() {
         let kind = match row[0].as_str() {
             "message" => RecordKind::Message(argument),
             "aligned" => RecordKind::Aligned(argument),
+            "spaced" => RecordKind::Spaced(argument),
             "skip" => RecordKind::Skip,
             _ => RecordKind::Jump(argument),
         };

@@ -42,6 +42,16 @@ pub(crate) struct LaneReader<M> {
     mailed: u64,
 }
 
+/// Place that a message takes.
+#[derive(Clone, Copy)]
+struct Place {
+    /// Distance from its record to its bytes.
+    gap: u64,
+    length: u64,
+    /// Distance from its record to the next one.
+    size: u64,
+}
+
 /// Offset of no message.
 const NOWHERE: u64 = u64::MAX;
 
@@ -128,30 +138,34 @@ impl<M: LaneMemory> LaneReader<M> {
         let offset = self.position.wrapping_add(self.shift);
         debug_assert_eq!(offset, self.offset());
         let kind = Record::parse(self.memory.record(offset), self.position)?;
-        let (gap, length) = self.message(kind)?;
-        let need = Record::size(gap, length);
-        (need <= self.clear - self.position).then(|| self.hand_out(offset, gap, length))
+        let place = self.place(kind)?;
+        (place.size <= self.clear - self.position).then(|| self.hand_out(offset, place))
     }
 
-    /// Distance from the next record to its message, and the message's length, if the
-    /// record is one of a message.
+    /// The place of the next record's message, if the record is one of a message.
     #[inline(always)]
-    fn message(&self, kind: RecordKind) -> Option<(u64, u64)> {
-        match kind {
-            RecordKind::Message(length) => Some((RECORD_SIZE, length.into())),
-            RecordKind::Aligned(length) => Some((Record::gap(self.position), length.into())),
-            _ => None,
-        }
+    fn place(&self, kind: RecordKind) -> Option<Place> {
+        let (gap, length, space) = match kind {
+            RecordKind::Message(length) => (RECORD_SIZE, length, 0),
+            RecordKind::Aligned(length) => (Record::gap(self.position), length, 0),
+            RecordKind::Spaced(length) => (Record::gap(self.position), length, RECORD_SIZE),
+            _ => return None,
+        };
+        let length = length.into();
+        let size = Record::size(gap, length) + space;
+        Some(Place { gap, length, size })
     }
 
     #[inline(always)]
-    fn hand_out(&mut self, offset: u64, gap: u64, length: u64) -> MessageSpan {
+    fn hand_out(&mut self, offset: u64, place: Place) -> MessageSpan {
         self.before = self.position;
-        self.position += Record::size(gap, length);
+        self.position += place.size;
         // The mailbox may have a message that had this offset before.
         self.mailed = NOWHERE;
-        let at = offset + gap;
-        MessageSpan { at, length }
+        MessageSpan {
+            at: offset + place.gap,
+            length: place.length,
+        }
     }
 
     /// The next message, if it is in the mailbox: then the cache line of the tail, and for
@@ -186,7 +200,12 @@ impl<M: LaneMemory> LaneReader<M> {
             return None;
         }
         let offset = self.offset();
-        let found = self.hand_out(offset, RECORD_SIZE, length);
+        let place = Place {
+            gap: RECORD_SIZE,
+            length,
+            size: need,
+        };
+        let found = self.hand_out(offset, place);
         self.tail.position = self.position;
         let (first, rest) = self.mail.split_at_mut(MAILBOX_NEAR_WORDS);
         first.copy_from_slice(&near.map(u64::to_ne_bytes));
@@ -239,7 +258,9 @@ impl<M: LaneMemory> LaneReader<M> {
             let size = self.shape.size(self.block);
             let (offset, lap_end) = (self.offset(), self.lap_end());
             let lap = lap_end - self.position;
-            let seen = self.tail.position.min(self.floor + size);
+            // A spaced message ends a record's size beyond what is in use else, and a jump
+            // may follow it.
+            let seen = self.tail.position.min(self.floor + size + 2 * RECORD_SIZE);
             // Messages in the mailbox are not checked against what was released. So a
             // sender that writes over unreleased ones may have led this end further than
             // `seen`, and the difference would be negative.
@@ -252,11 +273,11 @@ impl<M: LaneMemory> LaneReader<M> {
                 0 => None,
                 _ => Record::parse(self.memory.record(offset), self.position),
             };
-            if let Some((gap, length)) = kind.and_then(|kind| self.message(kind)) {
-                if Record::size(gap, length) > lap.min(until) {
+            if let Some(place) = kind.and_then(|kind| self.place(kind)) {
+                if place.size > lap.min(until) {
                     return Err(Damage("a message is longer than its place"));
                 }
-                return Ok(Some(self.hand_out(offset, gap, length)));
+                return Ok(Some(self.hand_out(offset, place)));
             }
             match kind {
                 Some(RecordKind::Skip) if lap <= until => self.position += lap,

@@ -3,7 +3,9 @@
 use std::rc::Rc;
 
 use super::heap::{Heap, HeapEnd};
-use super::{drain, message, put, put_sparse, reader, shape, take, take_sparse, writer};
+use super::{
+    drain, message, put, put_sparse, reader, shape, take, take_sparse, try_put_sparse, writer,
+};
 use crate::format::{ALIGN_FROM, ALIGNMENT, Geometry};
 use crate::lane::{LaneReader, LaneWriter, ReserveError};
 
@@ -86,6 +88,128 @@ fn long_messages_have_room() {
         put_sparse(&mut writer, number, 100_000);
     }
     assert_eq!(writer.cursor().block, 5);
+}
+
+/// Blocks of 16 KiB to 16 MiB, and the longest message but a few that the caches have room
+/// for twice.
+const MANY_MIB: u64 = 4 << 20;
+
+fn for_many_mib() -> Rc<Heap> {
+    Heap::new(Geometry::tiny(14, 11, 11))
+}
+
+/// While the receiver keeps up, a message of MiB lies where the one before did, if that was
+/// no shorter.
+#[test]
+fn one_place_is_in_use_for_messages_of_mib() {
+    let heap = for_many_mib();
+    let (mut writer, mut reader) = (writer(&heap), reader(&heap));
+    let mut places = Vec::new();
+    for number in 0..20 {
+        let length = MANY_MIB + 64 * (4 - number / 5);
+        put_sparse(&mut writer, number, length);
+        writer.publish();
+        let span = reader.next().unwrap().unwrap();
+        places.push(span.at);
+        reader.step_back();
+        assert_eq!(take_sparse(&mut reader), Some((number, length)));
+        reader.release();
+    }
+    places.dedup();
+    assert_eq!(places.len(), 1, "{places:?}");
+    assert!(
+        heap.occupied() < MANY_MIB + (2 << 20),
+        "{}",
+        heap.occupied()
+    );
+}
+
+/// Behind a message that lies where the one before did, whose skip is unread, the lane grows
+/// as behind any other.
+#[test]
+fn a_lane_grows_from_one_place() {
+    for in_turn in 1..5 {
+        let heap = for_many_mib();
+        let (mut writer, mut reader) = (writer(&heap), reader(&heap));
+        for number in 0..in_turn {
+            put_sparse(&mut writer, number, MANY_MIB);
+            writer.publish();
+            assert_eq!(take_sparse(&mut reader), Some((number, MANY_MIB)));
+            reader.release();
+        }
+        for number in 0..4 {
+            put_sparse(&mut writer, number, MANY_MIB);
+        }
+        writer.publish();
+        for number in 0..4 {
+            // Another receiver goes on where the last one was.
+            let mut reader = LaneReader::new(heap.end(), heap.shape).unwrap();
+            assert_eq!(
+                take_sparse(&mut reader),
+                Some((number, MANY_MIB)),
+                "{in_turn}"
+            );
+            reader.release();
+        }
+    }
+}
+
+/// A lane that may not grow holds as many messages when the receiver has kept up as before.
+#[test]
+fn one_place_costs_no_room() {
+    for length in [3 << 19, 2 << 20, 3 << 20, MANY_MIB] {
+        let room = |in_turn: u64| {
+            let heap = Heap::new(Geometry::tiny(23, 1, 1));
+            let (mut writer, mut reader) = (writer(&heap), reader(&heap));
+            for number in 0..in_turn {
+                put_sparse(&mut writer, number, length);
+                writer.publish();
+                assert_eq!(take_sparse(&mut reader), Some((number, length)));
+                reader.release();
+            }
+            let sent =
+                (0..9).take_while(|number| try_put_sparse(&mut writer, *number, length).is_ok());
+            sent.count()
+        };
+        // A lap's end, where a message may not fit, costs the room of one at most.
+        let fresh = room(0);
+        for in_turn in 1..9 {
+            assert!(room(in_turn) + 1 >= fresh.max(2), "{length}, {in_turn}");
+        }
+    }
+}
+
+/// Room at the place of the message before that is given up: what is sent next has it, be it
+/// shorter, longer or many.
+#[test]
+fn one_place_that_was_given_up_is_used_again() {
+    for in_turn in 1..4 {
+        for lengths in [
+            vec![MANY_MIB],
+            vec![MANY_MIB + 64],
+            vec![MANY_MIB / 2 - 64; 4],
+            vec![8; 40],
+        ] {
+            let heap = for_many_mib();
+            let (mut writer, mut reader) = (writer(&heap), reader(&heap));
+            for number in 0..in_turn {
+                put_sparse(&mut writer, number, MANY_MIB);
+                writer.publish();
+                assert_eq!(take_sparse(&mut reader), Some((number, MANY_MIB)));
+                reader.release();
+            }
+            writer.reserve(MANY_MIB, true).unwrap();
+            let sent = (7..).zip(lengths).collect::<Vec<_>>();
+            for (number, length) in &sent {
+                put_sparse(&mut writer, *number, *length);
+            }
+            writer.publish();
+            for expected in sent {
+                assert_eq!(take_sparse(&mut reader), Some(expected), "{in_turn}");
+                reader.release();
+            }
+        }
+    }
 }
 
 /// A message is sent where there is memory for it and not for more.

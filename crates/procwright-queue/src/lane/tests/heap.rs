@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::io;
+use std::ops::Range;
 use std::rc::Rc;
 
 use crate::format::{Geometry, MAILBOX_WORDS};
@@ -16,7 +17,7 @@ pub(super) struct Heap {
     stamp: Cell<u64>,
     mail: Cell<[u64; MAILBOX_WORDS]>,
     bytes: RefCell<Vec<u8>>,
-    /// A flag for each byte that has memory.
+    /// A flag for each word of 8 bytes that has memory.
     there: RefCell<Vec<bool>>,
     occupied: Cell<u64>,
     pub(super) shape: Geometry,
@@ -29,6 +30,11 @@ pub(super) struct Heap {
     /// Stores of the receiver that the sender goes by, a letter each: `h` for the head, `d`
     /// for memory that it discards.
     pub(super) order: RefCell<String>,
+}
+
+/// The words that so many bytes lie in.
+fn words(offset: u64, length: u64) -> Range<usize> {
+    offset as usize / 8..(offset + length).div_ceil(8) as usize
 }
 
 /// One end's view of the heap.
@@ -51,7 +57,7 @@ impl Heap {
             stamp: Cell::new(0),
             mail: Cell::new([0; MAILBOX_WORDS]),
             bytes: RefCell::new(vec![0; window]),
-            there: RefCell::new(vec![false; window]),
+            there: RefCell::new(vec![false; window.div_ceil(8)]),
             occupied: Cell::new(0),
             shape,
             calls: Cell::new(0),
@@ -68,9 +74,10 @@ impl Heap {
         }
     }
 
-    fn count(&self, range: std::ops::Range<usize>) -> u64 {
-        let there = &self.there.borrow()[range];
-        there.iter().filter(|there| **there).count() as u64
+    /// Bytes of a range of words that have memory.
+    fn count(&self, words: Range<usize>) -> u64 {
+        let there = &self.there.borrow()[words];
+        8 * there.iter().filter(|there| **there).count() as u64
     }
 
     pub(super) fn occupied(&self) -> u64 {
@@ -123,7 +130,7 @@ impl HeapEnd {
         }
         let range = at as usize..at as usize + bytes.len();
         assert!(
-            self.heap.there.borrow()[range.clone()]
+            self.heap.there.borrow()[words(at, bytes.len() as u64)]
                 .iter()
                 .all(|there| *there),
             "written where there is no memory"
@@ -216,13 +223,13 @@ impl LaneMemory for HeapEnd {
 
     fn provide(&self, offset: u64, length: u64) -> io::Result<()> {
         self.heap.calls.set(self.heap.calls.get() + 1);
-        let range = offset as usize..(offset + length) as usize;
-        let more = length - self.heap.count(range.clone());
+        let words = words(offset, length);
+        let more = length - self.heap.count(words.clone());
         if self.heap.occupied() + more > self.heap.most.get() {
             return Err(io::ErrorKind::StorageFull.into());
         }
         if self.may_store() {
-            self.heap.there.borrow_mut()[range].fill(true);
+            self.heap.there.borrow_mut()[words].fill(true);
             self.heap.occupied.set(self.heap.occupied() + more);
         }
         Ok(())
@@ -235,9 +242,10 @@ impl LaneMemory for HeapEnd {
         }
         self.heap.order.borrow_mut().push('d');
         let range = offset as usize..(offset + length) as usize;
-        let gone = self.heap.count(range.clone());
+        let words = words(offset, length);
+        let gone = self.heap.count(words.clone());
         self.heap.occupied.set(self.heap.occupied() - gone);
-        self.heap.there.borrow_mut()[range.clone()].fill(false);
+        self.heap.there.borrow_mut()[words].fill(false);
         // The kernel gives zeros.
         self.heap.bytes.borrow_mut()[range].fill(0);
     }

@@ -59,7 +59,11 @@ fn put(writer: &mut LaneWriter<HeapEnd>, bytes: &[u8]) -> Result<(), ReserveErro
 
 /// Finishes a long message of which only the beginning and the end are written.
 fn put_sparse(writer: &mut LaneWriter<HeapEnd>, number: u64, length: u64) {
-    try_put_sparse(writer, number, length).unwrap();
+    let mut done = try_put_sparse(writer, number, length);
+    while matches!(done, Err(ReserveError::WakeFirst)) {
+        done = try_put_sparse(writer, number, length);
+    }
+    done.unwrap();
 }
 
 fn try_put_sparse(

@@ -160,15 +160,23 @@ proptest! {
     /// Blocks whose memory is provided part by part, of the size that they have in use.
     #[test]
     fn a_lane_of_long_messages_is_a_queue(
-        steps in prop::collection::vec((long(), 0..4usize, 0..6usize), 1..40),
+        steps in prop::collection::vec((long(), 0..4usize, 0..6usize, any::<bool>()), 1..40),
         waiting in 0..3usize,
     ) {
-        let heap = Heap::new(Geometry::tiny(14, 8, 7));
+        let heap = Heap::new(Geometry::tiny(14, 10, 9));
         let (mut writer, mut reader) = (writer(&heap), reader(&heap));
         let mut model = VecDeque::new();
         let mut number = 0;
-        for (length, sent, received) in steps {
+        for (length, sent, received, in_turn) in steps {
             for _ in 0..sent {
+                if in_turn {
+                    // The receiver keeps up.
+                    writer.publish();
+                    while let Some(expected) = model.pop_front() {
+                        prop_assert_eq!(take_sparse(&mut reader), Some(expected));
+                    }
+                    reader.release();
+                }
                 number += 1;
                 match try_put_sparse(&mut writer, number, length) {
                     Ok(()) => model.push_back((number, length)),
@@ -206,8 +214,8 @@ proptest! {
 
 /// Lengths around parts of a block, of which many end where a part does.
 fn long() -> impl Strategy<Value = u64> {
-    let near = (10..20u32, 0..24u64).prop_map(|(power, less)| (1 << power) - 8 * less);
-    prop_oneof![near, (128..200_000u64).prop_map(|words| 8 * words)]
+    let near = (10..23u32, 0..24u64).prop_map(|(power, less)| (1 << power) - 8 * less);
+    prop_oneof![near, (128..400_000u64).prop_map(|words| 8 * words)]
 }
 
 fn cursor() -> impl Strategy<Value = u64> {
@@ -228,6 +236,7 @@ fn spoiled() -> impl Strategy<Value = Vec<u8>> {
     let word = prop_oneof![
         (0..80u32).prop_map(|length| Some(RecordKind::Message(length))),
         (0..80u32).prop_map(|length| Some(RecordKind::Aligned(length))),
+        (0..80u32).prop_map(|length| Some(RecordKind::Spaced(length))),
         Just(Some(RecordKind::Skip)),
         (0..4u32).prop_map(|block| Some(RecordKind::Jump(block))),
         Just(None),

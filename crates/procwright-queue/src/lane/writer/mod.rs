@@ -54,6 +54,8 @@ pub(crate) struct LaneWriter<M> {
     clear: u64,
     /// First position in this block that may not be overwritten.
     floor: u64,
+    /// Position of the last skip.
+    skip: u64,
     /// End of the memory that this block has.
     provided_to: u64,
     /// Position where this block was entered.
@@ -96,6 +98,7 @@ impl<M: LaneMemory> LaneWriter<M> {
             position: cursor.position,
             clear: cursor.position,
             floor: cursor.position,
+            skip: u64::MAX,
             provided_to: cursor.position,
             entered: cursor.position,
             provided: vec![0; shape.blocks() as usize],
@@ -159,15 +162,24 @@ impl<M: LaneMemory> LaneWriter<M> {
     /// one. The receiver does not see it yet.
     #[inline]
     pub(crate) fn finish(&mut self, span: MessageSpan, length: u64) {
+        let start = self.offset();
+        let end = self.position + Record::size(span.at - start, length);
         // A span is no longer than a gibibyte.
-        let kind = match span.length < ALIGN_FROM {
-            true => RecordKind::Message(length as u32),
-            false => RecordKind::Aligned(length as u32),
+        let (kind, next) = match span.length < ALIGN_FROM {
+            true => (RecordKind::Message(length as u32), end),
+            false if self.is_taken(end) => (RecordKind::Spaced(length as u32), end + RECORD_SIZE),
+            false => (RecordKind::Aligned(length as u32), end),
         };
         let record = Record::to_word(kind, self.position);
-        let start = self.offset();
         self.memory.set_record(start, record);
-        self.position += Record::size(span.at - start, length);
+        self.position = next;
+    }
+
+    /// Returns whether the place of a record at that position is one that has to be read
+    /// first: only behind a message that has [begun anew](Self::begins_anew).
+    #[inline]
+    fn is_taken(&self, position: u64) -> bool {
+        position + RECORD_SIZE > self.floor + self.shape.size(self.block)
     }
 
     /// Shows the receiver all that is finished: one store. Says whether anything was shown

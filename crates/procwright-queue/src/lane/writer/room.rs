@@ -83,6 +83,9 @@ impl<M: LaneMemory> LaneWriter<M> {
         if let Some(block) = self.smaller_block(need) {
             return self.jump(block, need);
         }
+        if self.begins_anew(need) {
+            return Ok(());
+        }
         let size = self.shape.size(self.block);
         let skipped = self.skipped(need);
         let warm = self.warm_block(skipped + need, need);
@@ -151,8 +154,43 @@ impl<M: LaneMemory> LaneWriter<M> {
         self.behind.is_empty() && self.floor == self.position
     }
 
+    /// Begins the ring anew for a long message that does not fit into the rest of the lap, while
+    /// the receiver keeps up and so long as the message ends before the skip that leads there: in
+    /// a block with room for one such message this one place is in use then, and no other block.
+    /// Says whether it did.
+    ///
+    /// The next record's place is that of the skip if all messages have one length, and the
+    /// skip is not read yet. So it comes one record later then, where nothing is, since what
+    /// is skipped is not in use.
+    fn begins_anew(&mut self, need: u64) -> bool {
+        let size = self.shape.size(self.block);
+        let skip = match self.keeps_up() {
+            true if self.skipped(need) > 0 => self.position,
+            // The room was reserved, and nothing was sent.
+            false if self.is_anew() => self.skip,
+            _ => return false,
+        };
+        let at = skip & (size - 1);
+        let has_memory = at + 2 * RECORD_SIZE <= self.provided[self.block as usize];
+        if need <= CACHE_FRIENDLY / 2 || need > at || !has_memory {
+            return false;
+        }
+        if self.position == skip {
+            self.skip();
+            self.entered = self.position;
+            self.provided_to = self.position + self.provided[self.block as usize];
+        }
+        true
+    }
+
+    /// Returns whether nothing is in the lane but a skip that leads here.
+    fn is_anew(&self) -> bool {
+        let begins = self.position.is_multiple_of(self.shape.size(self.block));
+        begins && self.behind.is_empty() && self.floor == self.skip
+    }
+
     /// A block that has memory for the message at its beginning, in place of new memory here,
-    /// for messages of which only a few fit into the caches: two blocks are used in turn then.
+    /// for messages of which only a few fit into the caches.
     fn warm_block(&self, wanted: u64, need: u64) -> Option<u32> {
         let is_there = self.position + wanted + RECORD_SIZE <= self.provided_to;
         let is_long = self.shape.size(self.block) > CACHE_FRIENDLY || need > CACHE_FRIENDLY / 2;
@@ -255,6 +293,7 @@ impl<M: LaneMemory> LaneWriter<M> {
     fn skip(&mut self) {
         let record = Record::to_word(RecordKind::Skip, self.position);
         self.memory.set_record(self.offset(), record);
+        self.skip = self.position;
         self.position = self.lap_end();
     }
 
