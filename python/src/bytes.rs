@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 
 use crate::attach::{Attached, attach};
 use procwright::Memory;
-use procwright::memory::{Pages, next_capacity};
+use procwright::memory::{Pages, can_map, next_capacity};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -185,7 +185,8 @@ impl BytesMemory {
     fn grow(&mut self, py: Python<'_>, needed: usize) -> io::Result<()> {
         let before = self.large.as_ref().map_or(SMALL, |large| large.capacity);
         let capacity = next_capacity(before, needed);
-        if !can_have(capacity - before) {
+        // Python frees all the data when it cannot have more.
+        if !can_map(capacity - before) {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
         let grown = match self.large.take() {
@@ -199,16 +200,6 @@ impl BytesMemory {
         self.large = Some(large);
         Ok(())
     }
-}
-
-/// Asks the system for `more` bytes, before Python is asked: that frees all the data when it
-/// cannot have more.
-fn can_have(more: usize) -> bool {
-    let mut asked: Vec<u8> = Vec::new();
-    let given = asked.try_reserve_exact(more).is_ok();
-    // Otherwise the compiler would remove an allocation that is not used.
-    std::hint::black_box(&asked);
-    given
 }
 
 impl GrowingBytes {

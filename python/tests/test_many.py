@@ -110,6 +110,30 @@ def test_memory_of_a_large_capture(script, child):
     assert int(out) <= (256 + 32) * 1024
 
 
+def test_growth_leaves_the_allocator_as_it_is(script, child):
+    """The C library goes on to serve a large block by pages of its own, which grow without a
+    copy: it would not, once a block of that size was given back."""
+    code = (
+        "import ctypes, sys, procwright\n"
+        "libc = ctypes.CDLL(None)\n"
+        "if not hasattr(libc, 'mallinfo2'):\n"
+        "    sys.exit(77)\n"
+        "class Info(ctypes.Structure):\n"
+        "    _fields_ = [(str(at), ctypes.c_size_t) for at in range(10)]\n"
+        "libc.mallinfo2.restype = Info\n"
+        "libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]\n"
+        "done = procwright.run([sys.argv[1], 'flood', '--out', '32M', '--chunk', '65536'])\n"
+        "before = getattr(libc.mallinfo2(), '3')\n"
+        "block = libc.malloc(4 << 20)\n"
+        "print(len(done.stdout) >> 20, getattr(libc.mallinfo2(), '3') - before)\n"
+    )
+    running = script(code, child)
+    told = running.communicate()
+    if running.returncode == 77:
+        pytest.skip("no mallinfo2 in this C library")
+    assert told == ("32 1\n", "")
+
+
 def test_out_of_memory_keeps_what_was_read(script, child):
     code = (
         "import resource, sys, procwright\n"

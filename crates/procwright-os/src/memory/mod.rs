@@ -5,9 +5,45 @@ mod pages;
 
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::ptr;
+
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 pub use block::{Block, Filler};
 pub use pages::{PageSize, advise, populate};
+
+/// Returns whether the system would map so many bytes more for this process now: for those
+/// whose growth loses the data when it fails.
+///
+/// They are mapped and given back, and no allocator is asked. Each block that glibc's gives
+/// back makes it serve blocks of that size from its heap from then on, up to 32 MiB, where
+/// they grow by a copy and not by their page tables: as if the question were a wish.
+///
+/// # Platform
+/// A system that promises more than it has, as Linux usually does, says yes to what it will
+/// kill a process for.
+///
+/// ```
+/// use procwright_os::memory::can_map;
+///
+/// assert!(can_map(1 << 20));
+/// assert!(!can_map(usize::MAX / 2));
+/// ```
+#[doc(alias = "mmap")]
+#[must_use]
+pub fn can_map(bytes: usize) -> bool {
+    if bytes == 0 {
+        return true;
+    }
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: the kernel chooses the place, and nobody has seen the mapping when it goes.
+    unsafe {
+        match mmap_anonymous(ptr::null_mut(), bytes, access, MapFlags::PRIVATE) {
+            Ok(start) => munmap(start, bytes).is_ok(),
+            Err(_) => false,
+        }
+    }
+}
 
 /// Reads at most `max` bytes into the reserved, unused part of `memory`, never
 /// beyond it, and returns how many there were.

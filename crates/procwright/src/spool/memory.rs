@@ -6,6 +6,7 @@ use std::os::fd::BorrowedFd;
 
 use super::pages::HUGE;
 pub use super::pages::Pages;
+pub use procwright_os::memory::can_map;
 
 /// A growing object that a stream is read into without a copy in between: a
 /// `Vec<u8>` here, a `bytes` object in Python.
