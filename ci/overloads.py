@@ -117,6 +117,7 @@ __all__ = ["map", "pipeline", "run", "spawn", "spawn_pipeline"]
 #: What both files import besides `Child`, `Map` and `PipelineChild`, of which each has its own.
 IMPORTS = [
     "from ._event import Event",
+    "from ._fan import Fan",
     "from ._journal import Journal",
     """\
 from ._keywords import (
@@ -249,7 +250,7 @@ def maps():
 
 def stages_of(kind):
     function = "BytesStageFn" if kind == "bytes" else "TextStageFn"
-    return f"*stages: Args | Mapping[str, Any] | {function}"
+    return f"*stages: Args | Mapping[str, Any] | {function} | Fan"
 
 
 def pipelines():
@@ -264,7 +265,7 @@ def pipelines():
         ["stdout: Sink = -1", *UNKNOWN],
         "PipelineAny",
         "PipelineResult",
-        "*stages: Args | Mapping[str, Any] | StageFn",
+        "*stages: Args | Mapping[str, Any] | StageFn | Fan",
     )
 
 
@@ -291,7 +292,7 @@ def spawned_pipelines():
         ["stdin: Stdin = None", "stdout: Sink = -1", "stderr: Sink = -1", *UNKNOWN],
         "SpawnPipelineAny",
         "PipelineChild",
-        "*stages: Args | Mapping[str, Any] | StageFn",
+        "*stages: Args | Mapping[str, Any] | StageFn | Fan",
     )
 
 

@@ -106,6 +106,7 @@ if TYPE_CHECKING:
     from ._errors import LivenessError, NoSuchProcess, SpawnError, TimeoutExpired, WaitTimeout
     from ._event import Event
     from ._explained import Diagnosis, Waiting
+    from ._fan import Fan
     from ._journal import Journal
     from ._liveness import LivenessGuarantee
     from ._map import Ended, Map, Past, Progress
@@ -163,6 +164,7 @@ __all__ = [
     "Ended",
     "EndedBeforeMatch",
     "Event",
+    "Fan",
     "Figures",
     "Gap",
     "Holder",
@@ -236,6 +238,7 @@ _LAZY = {
     "_errors": ("LivenessError", "NoSuchProcess", "SpawnError", "TimeoutExpired", "WaitTimeout"),
     "_event": ("Event",),
     "_explained": ("Diagnosis", "Waiting"),
+    "_fan": ("Fan",),
     "_liveness": ("LivenessGuarantee",),
     "_journal": ("Journal",),
     "_map": ("Ended", "Map", "Past", "Progress", "map"),

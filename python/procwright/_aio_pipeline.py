@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
+    from ._fan import Fan
     from ._pipeline import PipelineResult
     from ._types import Args, StageFn
 
 
 async def pipeline(
-    *stages: Args | Mapping[str, Any] | StageFn, **options: Any
+    *stages: Args | Mapping[str, Any] | StageFn | Fan, **options: Any
 ) -> PipelineResult[Any]:
     """Runs programs of which each writes into the next one, and judges each:
     `procwright.pipeline`, whose parameters, defaults, results and errors it has, awaited.

@@ -345,6 +345,7 @@ class RawResult(TypedDict):
 class RawStage(RawResult):
     judgement: Literal["success", "forgiven", "ignored", "failed", "collateral"]
     elastic: RawFigures | None
+    fan: RawFigures | None
     function: tuple[str, str] | None
 
 @type_check_only

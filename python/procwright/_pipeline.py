@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import _core, _starting
 from ._arguments import callback, flag, items, number, pairs, word
+from ._fan import Fan, spread
 from ._generic import Generic, Out
 from ._invalid import InvalidValue, bad_type, bad_value, shown
 from ._options import COMMON, argv, event_hook, given_args, translated
@@ -61,7 +62,7 @@ _STAGES = "pass each stage as a list of arguments, or as a mapping of args and o
 
 
 def pipeline(
-    *stages: Args | Mapping[str, Any] | StageFn,
+    *stages: Args | Mapping[str, Any] | StageFn | Fan,
     input: Data | str | None = None,
     stdin: Stdin = None,
     stdout: Sink = CAPTURE,
@@ -92,10 +93,13 @@ def pipeline(
         programs may be a function, which is called on a thread of its own with what the first
         writes, as a file to read, and gives what the second reads: pieces that it yields, or a
         list of them. Its exception stops all and comes through. Stages are counted without it.
+        The last may be a `Fan` of programs, each of which gets all that the one before writes and
+        is counted as a stage.
     input, stdin
         What the first reads, as of `run`.
     stdout
-        Where the last writes, as of `run`.
+        Where the last writes, as of `run`. The others of a `Fan` are captured, unless they say
+        `stdout` themselves: `result.stages[1].stdout`.
     stderr
         Where each writes its errors, as of `run`; `STDOUT` sends both into the pipe.
     limit
@@ -144,7 +148,10 @@ class Plan:
         stages, options = given["stages"], given["options"]
         cancel, on_event = given["cancel"], given["on_event"]
         _refuse_one_list(function, stages)
+        stages, fan = spread(stages)
         stages, functions = split(stages)
+        #: The place of the first that nobody reads.
+        last = len(stages) - max(fan, 1)
         #: Encoding and error handler, None for bytes.
         self.decoding = text_decoding(given["text"], given["encoding"], given["errors"])
         word("on_timeout", given["on_timeout"], ("raise", "return"))
@@ -178,9 +185,11 @@ class Plan:
         self._given_to: list[dict[str, Any]] = []
         raw = []
         for place, stage in enumerate(stages):
-            args, own = _stage(function, place, stage, of_all)
+            is_of_fan = fan > 0 and place >= last
+            args, own = _stage(function, place, stage, of_all, is_of_fan=is_of_fan)
             _refuse_line(function, stages, place, args, own["shell"])
-            if place == len(stages) - 1:
+            says_stdout = is_of_fan and hasattr(stage, "keys") and "stdout" in stage
+            if place == len(stages) - 1 and not says_stdout:
                 own["stdout"] = given["stdout"]
             self.args.append(args)
             one = {
@@ -207,7 +216,8 @@ class Plan:
             "cancel": COMMON["cancel"](cancel),
             "success": given["success"],
             "ok_codes": _ok_codes(given["ok_codes"], len(stages)),
-            "elastic": _elastic(given["elastic"], len(stages), [behind for behind, _ in functions]),
+            "elastic": _elastic(given["elastic"], last + 1, [behind for behind, _ in functions]),
+            "fan": fan,
             "functions": [(behind, runner(one, self.decoding)) for behind, one in functions],
             "on_event": event_hook(on_event),
         }
@@ -255,7 +265,12 @@ def result_of(
 
 
 def _stage(
-    function: Callable[..., Any], place: int, stage: Any, of_all: dict[str, Any]
+    function: Callable[..., Any],
+    place: int,
+    stage: Any,
+    of_all: dict[str, Any],
+    *,
+    is_of_fan: bool,
 ) -> tuple[Any, dict[str, Any]]:
     """The arguments of a stage, and its options."""
     if not hasattr(stage, "keys"):
@@ -265,8 +280,10 @@ def _stage(
     if "args" not in own:
         raise bad_value(name, stage, "it has no args, the program and its arguments")
     args = given_args(own.pop("args"), f"{name}['args']")
+    # One that nobody reads may say where it writes, if it is not the only one.
+    stdout = {"stdout": own.pop("stdout")} if is_of_fan and "stdout" in own else {}
     _refuse(function, name, own)
-    return args, {**of_all, **own}
+    return args, {**of_all, **own, **stdout}
 
 
 def _refuse(
@@ -400,10 +417,14 @@ _FIGURES_AT_THE_END = (
 )
 
 
+def _at_the_end(figures: Figures) -> dict[str, Any]:
+    return {name: getattr(figures, name) for name in _FIGURES_AT_THE_END}
+
+
 class Stage(Result):
     """What became of one stage: a `Result`, and its judgement."""
 
-    __slots__ = ("elastic", "function", "judgement")
+    __slots__ = ("elastic", "fan", "function", "judgement")
 
     def __init__(self, args: Any, raw: RawStage, decoding: Any, failure: Any) -> None:
         super().__init__(args, raw, decoding, failure)
@@ -415,6 +436,9 @@ class Stage(Result):
         found = raw["elastic"]
         #: The `Figures` of the elastic buffer behind it, None without one.
         self.elastic = None if found is None else Figures(found)
+        passed_on = raw["fan"]
+        #: The `Figures` of what was passed on to it as one of a `Fan`, None of others.
+        self.fan = None if passed_on is None else Figures(passed_on)
         function = raw["function"]
         #: What became of the function behind it, a `StageFunction`, None without one.
         self.function = None if function is None else StageFunction(*function)
@@ -423,11 +447,9 @@ class Stage(Result):
         """The result as JSON has it: plain values only."""
         parts = super().to_dict()
         parts["judgement"] = self.judgement
-        parts["elastic"] = (
-            None
-            if self.elastic is None
-            else {name: getattr(self.elastic, name) for name in _FIGURES_AT_THE_END}
-        )
+        parts["elastic"] = None if self.elastic is None else _at_the_end(self.elastic)
+        if self.fan is not None:
+            parts["fan"] = _at_the_end(self.fan)
         if self.function is not None:
             parts["function"] = self.function.to_dict()
         return parts
@@ -483,7 +505,8 @@ class PipelineResult(Generic[Out]):
 
     @property
     def stdout(self) -> Out:
-        """What the last stage wrote: `str` if text was asked for, else `bytes`."""
+        """What the last stage wrote: `str` if text was asked for, else `bytes`. Of a `Fan` that is
+        its last program; each has its own in `stages`."""
         data: Any = self.stages[-1].stdout
         out: Out = data
         return out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ._arguments import callback
+from ._fan import Fan
 from ._invalid import bad_value
 from ._keeper import Keeper, line_of_caller
 from ._options import quoted
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | StageFn,
+    *stages: Args | Mapping[str, Any] | StageFn | Fan,
     input: Data | str | None = None,
     stdin: Stdin = None,
     stdout: Sink = PIPE,
@@ -59,7 +60,8 @@ def spawn_pipeline(
     input, stdin
         What the first reads, as of `spawn`: PIPE gives `child.stdin` to write to.
     stdout
-        Where the last writes: PIPE gives `child.stdout` to read from.
+        Where the last writes: PIPE gives `child.stdout` to read from. Each other of a `Fan` has to
+        say its own, such as {"args": ..., "stdout": "copy"}.
     stderr
         Where each writes its errors: PIPE gives `child.stderr`, a stream for each stage, in a
         tuple; STDOUT sends both into the pipe.
@@ -99,6 +101,8 @@ def spawn_pipeline(
 
 def _words(stage: Any) -> str:
     """A stage for the log, before it is known to be one."""
+    if isinstance(stage, Fan):
+        return f"{{{', '.join(_words(program) for program in stage.programs)}}}"
     args = stage["args"] if hasattr(stage, "keys") and "args" in stage else stage
     try:
         return quoted(args)

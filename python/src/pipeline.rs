@@ -37,6 +37,8 @@ pub(crate) struct PipelineOptions<'py> {
     success: String,
     ok_codes: Vec<(usize, Vec<i32>)>,
     elastic: Vec<(usize, RawOverflow)>,
+    /// How many of the stages, at the end, stand side by side; 0 without a fan.
+    fan: usize,
     functions: Vec<(usize, Py<PyAny>)>,
     pub(crate) on_event: Py<PyAny>,
 }
@@ -50,6 +52,7 @@ pub(crate) struct Whole {
     rule: SuccessRule,
     ok_codes: Vec<(usize, Vec<i32>)>,
     elastic: Vec<(usize, Overflow)>,
+    fan: usize,
     functions: Vec<(usize, Attached<Py<PyAny>>)>,
 }
 
@@ -94,6 +97,7 @@ impl PipelineOptions<'_> {
             rule,
             ok_codes: self.ok_codes.clone(),
             elastic: buffers.collect::<PyResult<_>>()?,
+            fan: self.fan,
             functions: functions.collect(),
         })
     }
@@ -101,7 +105,13 @@ impl PipelineOptions<'_> {
 
 impl Whole {
     pub(crate) fn of<'a>(self, stages: impl IntoIterator<Item = Command<'a>>) -> Pipeline<'a> {
-        let mut pipeline = Pipeline::new(stages)
+        let mut stages: Vec<Command<'a>> = stages.into_iter().collect();
+        let fan = stages.split_off(stages.len().saturating_sub(self.fan));
+        let mut pipeline = Pipeline::new(stages);
+        if self.fan > 0 {
+            pipeline = pipeline.fan(fan);
+        }
+        pipeline = pipeline
             .timeout(self.timeout)
             .idle_timeout(self.idle_timeout)
             .success_rule(self.rule);
@@ -180,13 +190,15 @@ pub(crate) fn pipeline<'py>(
     match outcome {
         Ok(collected) => {
             let read = |one: Option<BytesMemory>| one.map(|data| data.into_bytes(py)).transpose();
-            let stdout = read(collected.stdout)?;
+            let outputs = collected.beside.into_iter();
+            let outputs = outputs.chain([collected.stdout]).map(read);
+            let outputs = outputs.collect::<PyResult<Vec<_>>>()?;
             let stderr = collected.stderr.into_iter().map(read);
             let stderr = stderr.collect::<PyResult<Vec<_>>>()?;
             let words = stderr.iter();
             let words = words.map(|one| one.as_ref().map_or(&[][..], |one| one.as_bytes(py)));
             let words = words.collect::<Vec<_>>();
-            let dict = result(py, &collected.report, stdout, &stderr, &words)?;
+            let dict = result(py, &collected.report, &outputs, &stderr, &words)?;
             put_failure(&dict, &collected.report, collected.failure)?;
             Ok(dict)
         }
@@ -207,22 +219,24 @@ pub(crate) fn refused(py: Python<'_>, error: &Error) -> PyErr {
     }
 }
 
-/// The result, with what was captured of stdout of the last stage and of stderr of each, and the
+/// The result, with what was captured of stdout of the last stages and of stderr of each, and the
 /// last words of each.
 pub(crate) fn result<'py>(
     py: Python<'py>,
     report: &PipelineReport,
-    stdout: Option<Py<PyBytes>>,
+    outputs: &[Option<Py<PyBytes>>],
     stderr: &[Option<Py<PyBytes>>],
     words: &[&[u8]],
 ) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("explanation", report.explain_to(words, UNTIL_EXIT))?;
     let stages = PyList::empty(py);
-    let last = report.stages.len() - 1;
+    let last = report.stages.len() - outputs.len();
     for (place, stage) in report.stages.iter().enumerate() {
         let one = report::dict(py, &stage.report)?;
-        let of_last = stdout.as_ref().filter(|_| place == last);
+        let of_last = place
+            .checked_sub(last)
+            .and_then(|nth| outputs[nth].as_ref());
         one.set_item("stdout", of_last)?;
         one.set_item("stderr", &stderr[place])?;
         let facts = stage.report.explain_to(words[place], UNTIL_EXIT);
@@ -234,6 +248,9 @@ pub(crate) fn result<'py>(
         let buffer = stage.elastic.as_ref();
         let buffer = buffer.map(|found| figures(py, found, Some(found.refused)));
         one.set_item("elastic", buffer.transpose()?)?;
+        let fan = stage.fan.as_ref();
+        let fan = fan.map(|found| figures(py, found, Some(found.refused)));
+        one.set_item("fan", fan.transpose()?)?;
         let function = stage.function.as_ref();
         let function = function.map(|found| (found.end.name(), found.judgement.name()));
         one.set_item("function", function)?;

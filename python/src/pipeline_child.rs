@@ -260,7 +260,7 @@ impl PipelineChild {
             }
         });
         let words: Vec<&[u8]> = words.collect();
-        let dict = result(py, report, stdout, &stderr, &words)?;
+        let dict = result(py, report, &[stdout], &stderr, &words)?;
         put_failure(&dict, report, self.child.take_failure())?;
         Ok(Some(dict))
     }

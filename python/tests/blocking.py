@@ -26,6 +26,7 @@ from procwright import aio, queue
 SHARED = [
     "test_callbacks",
     "test_explained",
+    "test_fan",
     "test_liveness_wait",
     "test_many",
     "test_map",

@@ -288,6 +288,8 @@ def joined() -> None:
     assert_type(procwright.pipeline(LS, stripped, LS, text=True).stdout, str)
     procwright.pipeline(LS, lambda file: [file.read().upper()], LS)
     assert_type(procwright.pipeline(LS, stdout=DEVNULL, env={"A": "b"}, stop="KILL").stdout, None)
+    fan = procwright.Fan(LS, {"args": ["wc"], "stdout": "x"})
+    assert_type(procwright.pipeline(LS, fan, text=True).stages[1].fan, procwright.Figures | None)
     buffered = procwright.pipeline(LS, LS, encoding="utf-8", elastic={0: procwright.Overflow()})
     assert_type(buffered, procwright.PipelineResult[str])
     with procwright.spawn_pipeline(LS, {"args": ["cat"]}, stdin=PIPE, text=True) as held:

@@ -179,6 +179,8 @@ def joined() -> None:
     procwright.pipeline(LS, LS, elastic="spill")  # wrong
     procwright.pipeline(LS, LS, input="text")  # wrong
     procwright.pipeline(LS, lambda file: 5, LS)  # wrong
+    procwright.pipeline(LS, procwright.Fan(5))  # wrong
+    procwright.pipeline(LS, procwright.Fan(LS, stdout="x"))  # wrong
     procwright.spawn_pipeline(LS, LS).stdin.write(b"x")  # wrong
     procwright.spawn_pipeline(LS, LS, overflow="block")  # wrong
     procwright.spawn_pipeline(LS, LS, check=True)  # wrong

@@ -76,7 +76,20 @@ fn outcome(case: &Value) -> Result<PipelineOutput, Error> {
     let (signal, grace, stdout) = (take("signal"), take("grace"), take("stdout"));
     let stages = case["stages"].as_array().unwrap();
     let last = stages.len().wrapping_sub(1);
-    let stages = stages.iter().enumerate().map(|(place, words)| {
+    let fan = stages.iter().position(|stage| stage["fan"].is_array());
+    let (fan, behind) = match fan {
+        Some(place) => (
+            stages[place]["fan"].as_array().unwrap(),
+            &stages[place + 1..],
+        ),
+        None => (&Vec::new(), &stages[..0]),
+    };
+    let behind = behind.iter().map(|words| stage(words, &of_stages));
+    let behind: Vec<Command<'_>> = behind.collect();
+    let fan = fan.iter().map(|words| stage(words, &of_stages));
+    let fan: Vec<Command<'_>> = fan.collect();
+    let row = stages.iter().take_while(|stage| !stage["fan"].is_array());
+    let stages = row.enumerate().map(|(place, words)| {
         let mut stage = stage(words, &of_stages);
         if let Some(hex) = case["stdin_hex"].as_str().filter(|_| place == 0) {
             stage = stage.stdin_bytes(unhex(hex));
@@ -90,6 +103,9 @@ fn outcome(case: &Value) -> Result<PipelineOutput, Error> {
         }
     });
     let mut pipeline = Pipeline::new(stages);
+    if !fan.is_empty() {
+        pipeline = behind.into_iter().fold(pipeline.fan(fan), Pipeline::pipe);
+    }
     if let Some(rule) = rule {
         pipeline = pipeline.success_rule(match rule.as_str().unwrap() {
             "forgiving" => SuccessRule::Forgiving,
@@ -198,6 +214,13 @@ fn fact(what: &str, output: &PipelineOutput) -> Value {
             })
             .collect(),
         "stdout" => text(&output.stdout),
+        "stdouts" => {
+            let of_fan = output.beside.iter().chain([&output.stdout]);
+            of_fan.map(|stdout| text(stdout)).collect()
+        }
+        "fanned_out" => stages()
+            .map(|stage| stage.fan.map(|figures| figures.bytes_out))
+            .collect(),
         "stdout_hex" => {
             let hex = output.stdout.iter().map(|byte| format!("{byte:02x}"));
             hex.collect::<String>().into()

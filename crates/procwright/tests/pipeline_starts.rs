@@ -317,6 +317,55 @@ alone! {
 }
 
 alone! {
+    fn any_call_that_fails_with_a_fan() {
+        let Some(refusals) = Refusals::of(CALLS) else {
+            return skip("any_call_that_fails_with_a_fan", "no filter may be set here");
+        };
+        let _shared = shared();
+        for errno in [libc::EMFILE, libc::ENOMEM] {
+            let step = if test_support::stress() { 1 } else { 13 };
+            let pipeline = |dir: &Path| {
+                let mut stages = stages(dir, 5);
+                let fan = stages.split_off(2);
+                Pipeline::new(stages).fan(fan).elastic(1, Overflow::default())
+            };
+            let nothing = all_or_nothing_at_each_call(&refusals, errno, step, pipeline);
+            assert!(nothing > 1, "{nothing}");
+        }
+    }
+}
+
+alone! {
+    fn a_program_of_a_fan_that_is_missing() {
+        let no_interpreter = tempfile::tempdir().unwrap();
+        let no_interpreter = no_interpreter.path().join("no-interpreter");
+        fs::create_dir_all(no_interpreter.parent().unwrap()).unwrap();
+        fs::write(&no_interpreter, "#!/no/such/interpreter\n").unwrap();
+        fs::set_permissions(&no_interpreter, fs::Permissions::from_mode(0o755)).unwrap();
+        let _shared = shared();
+        let before = Census::now();
+        for place in 0..5 {
+            // The second is found by the exec alone, when stages behind have been started.
+            for program in [Path::new("/no/such/program"), &no_interpreter] {
+                let dir = tempfile::tempdir().unwrap();
+                let mut stages = stages(dir.path(), 5);
+                stages[place] = Command::new(program);
+                let fan = stages.split_off(2);
+                match Pipeline::new(stages).fan(fan).run() {
+                    Err(Error::Spawn { stage, of, source, .. }) => {
+                        let errno = source.errno();
+                        assert_eq!((stage, of, errno), (place, 5, libc::ENOENT), "{source}");
+                    }
+                    other => panic!("{other:?}"),
+                }
+                before.comes_back();
+                nothing_was_done(dir.path());
+            }
+        }
+    }
+}
+
+alone! {
     fn what_the_set_up_of_a_stage_asks_for_and_is_not_there() {
         let _shared = shared();
         let base = tempfile::tempdir().unwrap();

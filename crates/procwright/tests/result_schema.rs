@@ -98,6 +98,11 @@ fn a_pipeline() {
     conforms(&ran.to_json()).unwrap();
     conforms(&ran.report.to_json()).unwrap();
     assert_eq!(ran.to_json()["stages"][1]["judgement"], "failed");
+    let flood = child(&["flood", "--out", "10"]);
+    let fanned = flood.fan([child(&["cat"]), child(&["cat"])]).run().unwrap();
+    conforms(&fanned.to_json()).unwrap();
+    assert_eq!(fanned.to_json()["stages"][1]["fan"]["bytes_out"], 10);
+    assert!(!fanned.to_json()["stages"][1]["stdout"].is_null());
     let stopped = child(&["flood-forever"])
         .pipe(child(&["sleep-forever"]))
         .timeout(Duration::from_millis(100));

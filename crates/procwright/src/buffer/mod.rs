@@ -28,6 +28,7 @@
 //! ```
 
 mod error;
+mod fan;
 mod pipe_growth;
 mod read_input;
 mod write_output;
@@ -47,6 +48,7 @@ use procwright_os::{fd, file};
 
 pub use crate::spool::elastic::{Event, Figures, Monitor};
 pub use error::Error;
+pub(crate) use fan::{Fan, FanFailure, WayView};
 
 use read_input::{Stopped, read_input};
 use write_output::{OutputFailure, write_output};

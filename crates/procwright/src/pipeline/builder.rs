@@ -13,13 +13,18 @@ use crate::command::Command;
 use crate::error::{BoxError, Invalid};
 use crate::quote::quote;
 use crate::run::{
-    Behind, Failure, Hooks, JoinedStage, JointHooks, Reason, StageFunction, StageInput,
+    Behind, Failure, Hooks, JoinedStage, JointHooks, Reason, Shape, StageFunction, StageInput,
     StageMoment, StageOutput, StageUnstarted, Watch, start_joined,
 };
 use crate::spec::{Sink, Spec, Stdin};
 use crate::spool::{Memory, Overflow};
 use procwright_os::time::Timeout;
 use procwright_process::{Cancel, Stop};
+
+/// What is kept for each program of a fan without [`elastic`](Pipeline::elastic), beside what its
+/// pipe holds, before the stage before it has to wait: as much as we make a pipe hold that volume
+/// goes through.
+const FAN: Overflow = Overflow::Block { memory: 256 << 10 };
 
 /// Programs of which each writes into the next one: see the [module](crate::pipeline).
 ///
@@ -45,6 +50,8 @@ pub struct Pipeline<'a> {
     pub(super) elastic: BTreeMap<usize, Overflow>,
     /// Each with how many stages are before it.
     pub(super) functions: Vec<(usize, StageFunction)>,
+    /// For each fan, how many stages are before it, and how many programs it has.
+    fans: Vec<(usize, usize)>,
     pub(super) hooks: JointHooks<'a>,
     pub(super) stop: Option<Stop>,
     pub(super) rule: SuccessRule,
@@ -79,6 +86,23 @@ impl<'a> Command<'a> {
         Pipeline::new([self, next])
     }
 
+    /// Has its stdout be the stdin of each of `programs`: see [`Pipeline::fan`].
+    ///
+    /// ```
+    /// use procwright::Command;
+    ///
+    /// let count = |what| Command::new("wc").arg(what);
+    /// let output = Command::new("seq").arg("9").fan([count("-l"), count("-c")]).run()?;
+    /// assert_eq!(output.stdout_of(1).trim_ascii(), b"9");
+    /// assert_eq!(output.stdout_of(2).trim_ascii(), b"18");
+    /// # Ok::<(), procwright::pipeline::Error>(())
+    /// ```
+    #[doc(alias = "tee")]
+    #[doc(alias = "fan_out")]
+    pub fn fan(self, programs: impl IntoIterator<Item = Command<'a>>) -> Pipeline<'a> {
+        Pipeline::new([self]).fan(programs)
+    }
+
     /// Has its stdout be read by a function, whose output the next program reads: see
     /// [`Pipeline::pipe_fn`].
     pub fn pipe_fn<F>(self, function: F) -> Pipeline<'a>
@@ -102,6 +126,7 @@ impl<'a> Pipeline<'a> {
             ok_codes: BTreeMap::new(),
             elastic: BTreeMap::new(),
             functions: Vec::new(),
+            fans: Vec::new(),
             hooks: JointHooks::default(),
             stop: None,
             rule: SuccessRule::default(),
@@ -113,6 +138,40 @@ impl<'a> Pipeline<'a> {
     /// Adds a stage behind the last one.
     pub fn pipe(mut self, next: Command<'a>) -> Self {
         self.stages.push(next);
+        self
+    }
+
+    /// Ends the pipeline in several programs side by side: each gets all that the stage before
+    /// them writes, as behind `tee`, and has a stdout of its own
+    /// ([`stdout_of`](PipelineOutput::stdout_of)). They are stages like others, which are counted
+    /// on, judged, limited and stopped like others; none may be behind them.
+    ///
+    /// What passes goes through this process, by a thread and one more for each of them. One that
+    /// reads slowly holds up the stage before it, and so the others, once 256 KiB and a pipe
+    /// are full that wait for it; with an [`elastic`](Pipeline::elastic) buffer behind the stage
+    /// before them only when that is full. One that leaves early is no matter for the others: the
+    /// stage before them can write no more when all have left, and is forgiven if all of them had
+    /// read enough and ended well.
+    ///
+    /// ```
+    /// use procwright::{Command, Sink};
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("copy.gz");
+    /// let gzip = Command::new("gzip").stdout(Sink::File { path, append: false });
+    /// let sum = Command::new("cksum");
+    /// let first = Command::new("head").arg("-1");
+    /// let output = Command::new("seq").arg("1000000").fan([gzip, sum, first]).check().run()?;
+    /// assert_eq!(output.stdout, b"1\n"); // of the last; it has left, and the others have all
+    /// assert_eq!(output.report.stages[1].fan.unwrap().bytes_out, 6_888_896);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "tee")]
+    #[doc(alias = "fan_out")]
+    pub fn fan(mut self, programs: impl IntoIterator<Item = Command<'a>>) -> Self {
+        let before = self.stages.len();
+        self.stages.extend(programs);
+        self.fans.push((before, self.stages.len() - before));
         self
     }
 
@@ -174,8 +233,8 @@ impl<'a> Pipeline<'a> {
         self
     }
 
-    /// Stops all when no byte has come for so long: on stdout of the last stage, or on stderr
-    /// of any. What passes between two stages is not seen. Needs one of them captured.
+    /// Stops all when no byte has come for so long: on stdout of the last stage, or of each of a
+    /// [fan](Pipeline::fan), or on stderr of any. What passes between two stages is not seen. Needs one of them captured.
     pub fn idle_timeout(mut self, timeout: impl Into<Timeout>) -> Self {
         self.hooks.idle_timeout = timeout.into();
         self
@@ -248,7 +307,8 @@ impl<'a> Pipeline<'a> {
 
     /// Puts an elastic buffer behind a stage, which counts from 0: what the next one has not
     /// taken yet is kept in memory, then on disk, as `overflow` says, so that the stage ends at
-    /// its own speed.
+    /// its own speed. Before a [fan](Pipeline::fan) each of its programs has such a buffer: a slow
+    /// one holds up nobody else.
     ///
     /// Those bytes pass through this process, by two threads for each buffer. The pipeline is
     /// over when the buffer has passed on all, or nobody is left to read it. The
@@ -297,9 +357,11 @@ impl<'a> Pipeline<'a> {
         let verdict = self.verdict();
         let collected: PipelineCollected<Vec<u8>> = self.run_into()?;
         let stderr = collected.stderr.into_iter();
+        let beside = collected.beside.into_iter();
         let output = PipelineOutput {
             report: collected.report,
             stdout: collected.stdout.unwrap_or_default(),
+            beside: beside.map(Option::unwrap_or_default).collect(),
             stderr: stderr.map(Option::unwrap_or_default).collect(),
         };
         verdict.of(output, collected.failure)
@@ -321,13 +383,14 @@ impl<'a> Pipeline<'a> {
     pub fn begin_into<M: Memory>(self) -> Result<OngoingPipeline<'a, M>, Error> {
         self.check_whole()?;
         let of = self.stages.len();
+        let shape = self.shape();
         let (rule, ok_codes) = (self.rule, self.ok_codes);
-        let commands = Commands::of(&self.stages);
+        let commands = Commands::of(&self.stages, shape);
         let mut stages = Vec::with_capacity(of);
-        let mut behinds = behinds(&self.elastic, self.functions);
+        let mut behinds = behinds(&self.elastic, self.functions, shape);
         for (place, stage) in self.stages.into_iter().enumerate() {
             let behind = behinds.remove(&place);
-            let stage = joinable(stage, place, of, self.stop);
+            let stage = joinable(stage, place, shape, self.stop);
             let stage = stage.map(|(spec, hooks)| JoinedStage {
                 spec,
                 hooks,
@@ -338,17 +401,54 @@ impl<'a> Pipeline<'a> {
                 source,
             })?);
         }
-        let runs = start_joined(stages, None, self.hooks);
+        let runs = start_joined(stages, shape, None, self.hooks);
         let runs = runs.map_err(|refused| commands.unstarted(refused))?;
         Ok(OngoingPipeline::new(runs, commands.line(), rule, ok_codes))
+    }
+
+    /// Which stage reads what which other writes.
+    pub(super) fn shape(&self) -> Shape {
+        let abreast = self.fans.last().map_or(1, |(_, programs)| *programs);
+        Shape::new(self.stages.len(), abreast)
+    }
+
+    /// Finds a fan that is not at the end, or has nothing before it.
+    fn check_fan(&self) -> Result<(), Invalid> {
+        let wrong = |problem: &str, hint: &str| Err(Invalid::new("fan", problem, hint));
+        let of = self.stages.len();
+        let is_function_behind = |(before, programs): (usize, usize)| {
+            let mut functions = self.functions.iter();
+            functions.any(|(place, _)| *place >= before + programs)
+        };
+        match *self.fans.as_slice() {
+            [] => Ok(()),
+            [(_, 0)] => wrong("has no program", "name one at least"),
+            [(0, _)] => wrong(
+                "has no program before it, of whose output each gets all",
+                "put one before it: a cat, if it is stdin that each is to get",
+            ),
+            [fan] if fan.0 + fan.1 == of && !is_function_behind(fan) => Ok(()),
+            _ => wrong(
+                "has something behind it",
+                "each of its programs has an output of its own: end the pipeline with it, or run \
+                 what is to be behind one of them as `sh -c 'a | b'`",
+            ),
+        }
     }
 
     /// Finds functions that are not between two programs, each alone.
     fn check_functions(&self) -> Result<(), Invalid> {
         let of = self.stages.len();
+        let first_of_last = self.shape().first_of_last();
         let wrong = |problem: &str, hint: &str| Err(Invalid::new("pipe_fn", problem, hint));
         for (at, (before, _)) in self.functions.iter().enumerate() {
-            if *before == 0 || *before >= of {
+            if *before == first_of_last && self.shape().abreast() > 1 {
+                return wrong(
+                    "has a fan behind it",
+                    "put a cat between: a fan copies what a program writes",
+                );
+            }
+            if *before == 0 || *before > first_of_last || *before >= of {
                 return wrong(
                     "is not between two programs",
                     "what the first reads may come from stdin_iter or stdin_reader, and what the \
@@ -406,9 +506,10 @@ impl<'a> Pipeline<'a> {
                 "name a stage that there is",
             ));
         }
-        let last = of - 1;
+        self.check_fan().or_else(invalid)?;
+        let shape = self.shape();
         let last_buffer = self.elastic.keys().next_back().copied();
-        if let Some(stage) = last_buffer.filter(|stage| *stage >= last) {
+        if let Some(stage) = last_buffer.filter(|stage| !shape.is_read(*stage)) {
             return invalid(Invalid::new(
                 "elastic",
                 format!(
@@ -420,7 +521,7 @@ impl<'a> Pipeline<'a> {
         self.check_functions().or_else(invalid)?;
         let captures = self.stages.iter().enumerate().any(|(place, stage)| {
             let captured = stage.spec.captures();
-            captured.stderr || (captured.stdout && place == last)
+            captured.stderr || (captured.stdout && !shape.is_read(place))
         });
         if !self.hooks.idle_timeout.is_never() && !captures {
             return invalid(Invalid::new(
@@ -438,26 +539,38 @@ impl<'a> Pipeline<'a> {
 pub(super) fn behinds(
     elastic: &BTreeMap<usize, Overflow>,
     functions: Vec<(usize, StageFunction)>,
+    shape: Shape,
 ) -> BTreeMap<usize, Behind> {
+    let before_fan = shape.first_of_last().checked_sub(1);
+    let before_fan = before_fan.filter(|_| shape.abreast() > 1);
+    let fan = before_fan.map(|place| {
+        let overflow = elastic.get(&place).copied().unwrap_or(FAN);
+        (place, Behind::Fan(overflow))
+    });
     let elastic = elastic.iter();
     let elastic = elastic.map(|(place, overflow)| (*place, Behind::Elastic(*overflow)));
     let functions = functions.into_iter();
     // Those before the first stage have been refused.
     let functions = functions.map(|(before, function)| (before - 1, Behind::Function(function)));
-    elastic.chain(functions).collect()
+    // The fan has the policy of the buffer in whose place it is.
+    elastic.chain(functions).chain(fan).collect()
 }
 
 /// The commands of the stages as a shell takes them, for errors.
-pub(super) struct Commands(Vec<String>);
+pub(super) struct Commands {
+    each: Vec<String>,
+    shape: Shape,
+}
 
 impl Commands {
-    pub(super) fn of(stages: &[Command<'_>]) -> Commands {
-        Commands(stages.iter().map(|one| quote(&one.spec.argv)).collect())
+    pub(super) fn of(stages: &[Command<'_>], shape: Shape) -> Commands {
+        let each = stages.iter().map(|one| quote(&one.spec.argv)).collect();
+        Commands { each, shape }
     }
 
     /// All of them in a line.
     pub(super) fn line(&self) -> String {
-        joined(self.0.iter().cloned())
+        joined(self.each.iter().cloned(), self.shape.abreast())
     }
 
     /// The error of a start that was refused.
@@ -470,8 +583,8 @@ impl Commands {
             },
             Unstarted::Spawn(source) => Error::Spawn {
                 stage,
-                of: self.0.len(),
-                command: self.0[stage].clone(),
+                of: self.each.len(),
+                command: self.each[stage].clone(),
                 source,
             },
             Unstarted::Cancelled => Error::Cancelled {
@@ -526,14 +639,14 @@ impl Verdict {
 pub(super) fn joinable<'a>(
     stage: Command<'a>,
     place: usize,
-    of: usize,
+    shape: Shape,
     stop: Option<Stop>,
 ) -> Result<(Arc<Spec>, Hooks<'a>), Invalid> {
     let Command {
         mut spec, hooks, ..
     } = stage;
     let reads_last = place > 0;
-    let feeds_next = place + 1 < of;
+    let feeds_next = shape.is_read(place);
     if spec.pty.is_some() {
         return Err(Invalid::new(
             "pty",

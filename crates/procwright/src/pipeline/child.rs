@@ -459,9 +459,13 @@ impl PipelineChild {
         let stdout = outputs.next().flatten().unwrap_or_default();
         let read = outputs.zip(&past.last_words);
         let stderr = read.map(|(read, words)| read.or_else(|| words.clone()).unwrap_or_default());
+        let stages = past.report.stages.iter();
+        let of_fan = stages.filter(|stage| stage.fan.is_some());
         let output = PipelineOutput {
             report: past.report.clone(),
             stdout,
+            // Of a fan that is spawned the last alone is captured.
+            beside: vec![Vec::new(); of_fan.count().saturating_sub(1)],
             stderr: stderr.collect(),
         };
         let failure = past.failure.lock().take();

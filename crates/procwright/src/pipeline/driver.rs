@@ -14,7 +14,7 @@ use crate::child::{StdinProducer, Unstarted, pipe_error};
 use crate::error::{BoxError, SpawnError, Step};
 use crate::run::{
     Behind, Demand, EventHook, Failure, Hooks, JoinedStage, JoinedView, JointHooks, Moment,
-    Outlets, StageUnstarted, Watch, start_joined,
+    Outlets, Shape, StageUnstarted, Watch, start_joined,
 };
 use crate::spec::Spec;
 use crate::taps::TapPlan;
@@ -40,6 +40,7 @@ pub(super) struct DrivenStage {
 /// A pipeline as the thread gets it.
 pub(super) struct DrivenPipeline {
     pub(super) stages: Vec<DrivenStage>,
+    pub(super) shape: Shape,
     /// The pipe that the first one reads, if its caller writes to it.
     pub(super) stdin: Option<OwnedFd>,
     pub(super) timeout: Timeout,
@@ -191,13 +192,14 @@ fn drive(pipeline: DrivenPipeline, shared: Arc<DriverShared>, answer: &Sender<An
         watch: Some(Box::new(Demands(Arc::clone(&shared)))),
         every: None,
     };
-    let runs = match start_joined::<Vec<u8>>(stages.collect(), pipeline.stdin, hooks) {
-        Ok(runs) => runs,
-        Err(refused) => {
-            let _ = answer.send(Err(refused));
-            return;
-        }
-    };
+    let runs =
+        match start_joined::<Vec<u8>>(stages.collect(), pipeline.shape, pipeline.stdin, hooks) {
+            Ok(runs) => runs,
+            Err(refused) => {
+                let _ = answer.send(Err(refused));
+                return;
+            }
+        };
     // Threads for callbacks are there. From now on signals are for the host's threads.
     thread::make_quiet();
     // The caller waits for this.

@@ -24,6 +24,9 @@ impl PipelineReport {
             let mut value = stage.report.to_json();
             value["judgement"] = stage.judgement.name().into();
             value["elastic"] = stage.elastic.as_ref().map_or(Value::Null, figures);
+            if let Some(fan) = &stage.fan {
+                value["fan"] = figures(fan);
+            }
             if let Some(function) = stage.function {
                 value["function"] = json!({
                     "end": function.end.name(),
@@ -54,16 +57,17 @@ fn figures(figures: &Figures) -> Value {
 }
 
 impl PipelineOutput {
-    /// The whole result as a JSON object: `stdout` is the last stage's, `stderr` each stage's
-    /// own. What is not UTF-8 is base64, as `{"base64": "…"}`.
+    /// The whole result as a JSON object: `stdout` is the last stage's, or that of each
+    /// program of a fan, `stderr` each stage's own. What is not UTF-8 is base64, as `{"base64": "…"}`.
     pub fn to_json(&self) -> Value {
         let mut value = self.report.to_json();
-        let last = self.report.stages.len() - 1;
+        let last = self.report.stages.len() - 1 - self.beside.len();
         for (place, stage) in self.report.stages.iter().enumerate() {
             let report = &stage.report;
-            let stdout = (place == last && report.stdout_info.is_some()).then_some(&self.stdout);
-            let stderr = report.stderr_info.is_some().then(|| &self.stderr[place]);
-            let data = |bytes: &Vec<u8>| crate::run::bytes_to_json(bytes);
+            let stdout =
+                (place >= last && report.stdout_info.is_some()).then(|| self.stdout_of(place));
+            let stderr = report.stderr_info.is_some().then(|| &*self.stderr[place]);
+            let data = |bytes: &[u8]| crate::run::bytes_to_json(bytes);
             let own = &mut value["stages"][place];
             own["stdout"] = stdout.map_or(Value::Null, data);
             own["stderr"] = stderr.map_or(Value::Null, data);

@@ -1,6 +1,6 @@
 //! What each stage's end means for the whole.
 
-use crate::run::{FunctionEnd, Joint, JointStop, Reason, Report};
+use crate::run::{FunctionEnd, Joint, JointStop, Reason, Report, Shape};
 use procwright_process::{Exit, Signal};
 
 /// The rule by which a pipeline succeeds.
@@ -15,7 +15,8 @@ pub enum SuccessRule {
     /// Every stage has to, and none is forgiven: `set -o pipefail` of a shell.
     #[doc(alias = "pipefail")]
     Strict,
-    /// The last stage has to, as in a shell: how the others end does not matter.
+    /// The last stage has to, as in a shell, or each program of a [fan](super::Pipeline::fan): how
+    /// the others end does not matter.
     Last,
 }
 
@@ -39,7 +40,8 @@ pub enum Judgement {
     /// It could write no more, as the next stage had read enough and ended well: it died of
     /// SIGPIPE, exited with 141 as a shell whose program did, or failed with "Broken pipe" or
     /// `EPIPE` at the end of its captured stderr; and the last reader of the pipe had left
-    /// before its last writer, as far as that can be known.
+    /// before its last writer, as far as that can be known. Before a [fan](super::Pipeline::fan)
+    /// all of its programs had read enough and ended well.
     #[doc(alias = "SIGPIPE")]
     #[doc(alias = "EPIPE")]
     Forgiven,
@@ -135,22 +137,25 @@ fn tells_of_broken_pipe(words: &[u8]) -> bool {
 pub(super) fn judge(
     rule: SuccessRule,
     stages: &[StageEnd<'_>],
+    shape: Shape,
     joints: &[Joint],
     stop: Option<JointStop>,
 ) -> Vec<(Judgement, Option<FunctionReport>)> {
-    let to_blame = stages_to_blame(stages, joints, stop);
+    let to_blame = stages_to_blame(stages, shape, joints, stop);
     let mut judgements = vec![Judgement::Success; stages.len()];
     let mut functions = vec![None; stages.len()];
     for (place, stage) in stages.iter().enumerate().rev() {
-        let next_program = judgements.get(place + 1).copied();
+        let readers = &judgements[shape.behind(place)];
+        let are_well = readers.iter().all(|reader| reader.is_well());
         let function = joints.get(place).and_then(Joint::function);
-        let function = function.zip(next_program).map(|((end, held_up), next)| {
-            let judgement = judge_function(rule, end, held_up, next);
+        let function = function.map(|(end, held_up)| {
+            let judgement = judge_function(rule, end, held_up, are_well);
             FunctionReport { end, judgement }
         });
         functions[place] = function;
-        let next = function.map(|function| function.judgement).or(next_program);
-        let is_ignored = rule == SuccessRule::Last && next.is_some();
+        let next_is_well = function.map_or(are_well, |function| function.judgement.is_well());
+        let is_read = shape.is_read(place);
+        let is_ignored = rule == SuccessRule::Last && is_read;
         judgements[place] = if stage.was_stopped() {
             match to_blame.contains(&place) {
                 true => Judgement::Failed,
@@ -164,9 +169,9 @@ pub(super) fn judge(
             let ends = joints.get(place).and_then(|joint| joint.behind_writer);
             let reader_left_first = ends.and_then(|ends| ends.reader_left_first);
             let is_broken = stage.ended_by_broken_pipe() && reader_left_first != Some(false);
-            match next {
-                Some(next) if is_broken && !next.is_well() => Judgement::Collateral,
-                Some(_) if is_broken && rule != SuccessRule::Strict => Judgement::Forgiven,
+            match next_is_well {
+                false if is_read && is_broken => Judgement::Collateral,
+                true if is_read && is_broken && rule != SuccessRule::Strict => Judgement::Forgiven,
                 _ if is_ignored => Judgement::Ignored,
                 _ => Judgement::Failed,
             }
@@ -175,16 +180,16 @@ pub(super) fn judge(
     judgements.into_iter().zip(functions).collect()
 }
 
-/// Judges a function; `next` is what the end of the program behind it means.
+/// Judges a function, by whether the program behind it is well.
 fn judge_function(
     rule: SuccessRule,
     end: FunctionEnd,
     held_up: bool,
-    next: Judgement,
+    next_is_well: bool,
 ) -> Judgement {
     match end {
         FunctionEnd::Returned => Judgement::Success,
-        FunctionEnd::BrokenPipe if !next.is_well() => Judgement::Collateral,
+        FunctionEnd::BrokenPipe if !next_is_well => Judgement::Collateral,
         FunctionEnd::BrokenPipe => match rule {
             SuccessRule::Strict => Judgement::Failed,
             SuccessRule::Forgiving | SuccessRule::Last => Judgement::Forgiven,
@@ -198,6 +203,7 @@ fn judge_function(
 /// The places of the stages that were in the way of the others when all were stopped.
 fn stages_to_blame(
     stages: &[StageEnd<'_>],
+    shape: Shape,
     joints: &[Joint],
     stop: Option<JointStop>,
 ) -> Vec<usize> {
@@ -214,12 +220,14 @@ fn stages_to_blame(
     let was_stopped = |place: usize| stages.get(place).is_some_and(StageEnd::was_stopped);
     let at_stop = |place: usize| joints.get(place).and_then(|joint| joint.at_stop);
     // One whose input is empty waits for the one before it, or for what that has left behind,
-    // as the end to write is open; one whose output is full for the one behind it, if it goes
-    // on.
+    // as the end to write is open; one whose output is full for those behind it, if one of them
+    // goes on.
     let waits = |place: usize| {
-        let before = place.checked_sub(1);
-        let for_input = before.and_then(at_stop).is_some_and(|ends| ends.is_empty);
-        let is_read = was_stopped(place + 1) || goes_on(place);
+        let before = shape.before(place);
+        let waited =
+            |(before, reader): (usize, usize)| joints.get(before)?.waited.get(reader).copied();
+        let for_input = before.and_then(waited).unwrap_or(false);
+        let is_read = shape.behind(place).any(was_stopped) || goes_on(place);
         let for_output = is_read && at_stop(place).is_some_and(|ends| ends.is_full);
         for_input || for_output
     };

@@ -108,24 +108,28 @@ fn concluded<M: Memory>(
         }
     });
     let ends: Vec<StageEnd<'_>> = ends.collect();
-    let judgements = judge(rule, &ends, &result.joints, result.stop);
+    let judgements = judge(rule, &ends, result.shape, &result.joints, result.stop);
     let mut failure = result.failure;
     let mut stages = Vec::with_capacity(result.stages.len());
-    let mut stdout = None;
+    let mut stdouts = Vec::with_capacity(result.shape.abreast());
     let mut stderr = Vec::with_capacity(result.stages.len());
     let parts = result.stages.into_iter().zip(judgements);
     for (place, (stage, (judgement, function))) in parts.enumerate() {
         if let Some(own) = stage.failure {
             failure.get_or_insert((Some(place), own));
         }
-        // Those before the last one have none.
-        stdout = stage.stdout;
+        if !result.shape.is_read(place) {
+            stdouts.push(stage.stdout);
+        }
         stderr.push(stage.stderr);
+        let before = result.shape.before(place);
+        let fan = before.and_then(|(before, reader)| result.joints[before].fan_figures(reader));
         stages.push(StageReport {
             report: stage.report,
             judgement,
             elastic: result.joints.get(place).and_then(Joint::figures),
             function,
+            fan,
         });
     }
     let stops = stages.iter().filter_map(|stage| stage.report.stop_duration);
@@ -138,7 +142,8 @@ fn concluded<M: Memory>(
             rule,
             stages,
         },
-        stdout,
+        stdout: stdouts.pop().flatten(),
+        beside: stdouts,
         stderr,
         failure,
     }

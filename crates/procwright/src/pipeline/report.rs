@@ -30,12 +30,15 @@ pub struct PipelineReport {
 #[non_exhaustive]
 pub struct StageReport {
     /// Everything about its run. What passes to the next stage is not seen here: stdout has
-    /// figures at the last stage alone.
+    /// figures at the last stage alone, and at each of a [fan](super::Pipeline::fan).
     pub report: Report,
     /// What its end means for the whole.
     pub judgement: Judgement,
     /// Figures of the [elastic buffer](super::Pipeline::elastic) behind it; none without one.
     pub elastic: Option<Figures>,
+    /// Of a program of a [fan](super::Pipeline::fan): figures of what was passed on to it,
+    /// of which `bytes_in` came for it and `bytes_out` were written to its stdin. None of others.
+    pub fan: Option<Figures>,
     /// What became of the [function](super::Pipeline::pipe_fn) behind it; none without one.
     pub function: Option<FunctionReport>,
 }
@@ -48,6 +51,9 @@ pub struct PipelineOutput {
     pub report: PipelineReport,
     /// The captured stdout of the last stage; empty if it was not captured.
     pub stdout: Vec<u8>,
+    /// The captured stdout of each program of a [fan](super::Pipeline::fan) but the last, whose is
+    /// `stdout`; empty without a fan. See [`stdout_of`](PipelineOutput::stdout_of).
+    pub beside: Vec<Vec<u8>>,
     /// The captured stderr of each stage; empty where it was not captured.
     pub stderr: Vec<Vec<u8>>,
 }
@@ -61,6 +67,9 @@ pub struct PipelineCollected<M> {
     pub report: PipelineReport,
     /// The captured stdout of the last stage, none if it was not captured.
     pub stdout: Option<M>,
+    /// The captured stdout of each program of a [fan](super::Pipeline::fan) but the last, none
+    /// where it was not captured; empty without a fan.
+    pub beside: Vec<Option<M>>,
     /// The captured stderr of each stage, none where it was not captured; of a spawned one its
     /// end, as all of it went to a reader.
     pub stderr: Vec<Option<M>>,
@@ -73,6 +82,20 @@ impl PipelineOutput {
     /// True if it ended by itself, and well by its rule.
     pub fn success(&self) -> bool {
         self.report.success()
+    }
+
+    /// The captured stdout of a stage, which counts from 0: of the last one, and of each program of
+    /// a [fan](super::Pipeline::fan). Empty of others, and where it was not captured.
+    pub fn stdout_of(&self, stage: usize) -> &[u8] {
+        let of = self.report.stages.len();
+        match of.checked_sub(stage + 1) {
+            Some(0) => &self.stdout,
+            Some(behind) => match self.beside.len().checked_sub(behind) {
+                Some(nth) => &self.beside[nth],
+                None => &[],
+            },
+            None => &[],
+        }
     }
 
     /// The text of an error: [`PipelineReport::explain`] with what was captured.
@@ -93,10 +116,12 @@ impl PipelineReport {
         self.reason == Reason::Finished && stages.all(is_well)
     }
 
-    /// The commands as a shell takes them, with `|` between; of a long one the beginning and
-    /// the end.
+    /// The commands as a shell takes them, with `|` between, those of a fan as `{a, b}`; of a long
+    /// one the beginning and the end.
     pub fn command(&self) -> String {
-        joined(self.stages.iter().map(|stage| stage.report.command()))
+        let commands = self.stages.iter().map(|stage| stage.report.command());
+        let of_fan = self.stages.iter().filter(|stage| stage.fan.is_some());
+        joined(commands, of_fan.count())
     }
 
     /// How it came out, in a line without the commands: `ended well`, `failed: stage 2 of 3
@@ -142,6 +167,11 @@ impl PipelineReport {
         functions.filter(|(_, function)| function.judgement == Judgement::Failed)
     }
 
+    fn is_read_by_a_fan(&self, place: usize) -> bool {
+        let is_of_fan = |place: usize| self.stages.get(place).is_some_and(|one| one.fan.is_some());
+        is_of_fan(place + 1) && !is_of_fan(place)
+    }
+
     fn function_name(&self, place: usize) -> String {
         format!(
             "the function behind stage {} of {}",
@@ -184,6 +214,9 @@ impl PipelineReport {
             let command = stage.report.command();
             let ended = predicate(stage.report.status);
             let why = match stage.report.reason {
+                Reason::Finished if self.is_read_by_a_fan(place) => {
+                    "all that read it had ended, and not all well"
+                }
                 Reason::Finished => "the next one had failed",
                 _ => "all were stopped",
             };
@@ -208,14 +241,25 @@ fn told(end: FunctionEnd) -> &'static str {
     }
 }
 
-/// Commands with `|` between.
-pub(super) fn joined(commands: impl Iterator<Item = String>) -> String {
-    let commands: Vec<String> = commands.collect();
-    match commands.as_slice() {
-        [first, second, third, .., last] if commands.len() > 6 => {
-            let left_out = commands.len() - 4;
-            format!("{first} | {second} | {third} | [… {left_out} stages …] | {last}")
+/// Commands with `|` between; the last ones, `abreast`, as one if there is more than one.
+pub(super) fn joined(commands: impl Iterator<Item = String>, abreast: usize) -> String {
+    let mut commands: Vec<String> = commands.collect();
+    if abreast > 1 {
+        let fan = commands.split_off(commands.len().saturating_sub(abreast));
+        commands.push(format!("{{{}}}", shortened(&fan, ", ", "programs")));
+    }
+    shortened(&commands, " | ", "stages")
+}
+
+/// All of these, or of many the beginning and the end.
+fn shortened(parts: &[String], between: &str, what: &str) -> String {
+    match parts {
+        [first, second, third, .., last] if parts.len() > 6 => {
+            let left_out = format!("[… {} {what} …]", parts.len() - 4);
+            [first, second, third, &left_out, last]
+                .map(String::as_str)
+                .join(between)
         }
-        all => all.join(" | "),
+        all => all.join(between),
     }
 }

@@ -12,7 +12,7 @@ use crate::command::{Command, stream_listener};
 use crate::error::Invalid;
 use crate::quote::quote;
 use crate::run::{JoinedView, Outlets, StageUnstarted};
-use crate::spec::{Purpose, Spec, Stdin};
+use crate::spec::{Purpose, Sink, Spec, Stdin};
 use crate::spool::Overflow;
 use crate::spool::elastic::{self, ElasticConsumer, Monitor};
 use crate::std_stream::PerStream;
@@ -73,7 +73,8 @@ impl Pipeline<'_> {
             });
         }
         let verdict = self.verdict();
-        let commands = Commands::of(&self.stages);
+        let shape = self.shape();
+        let commands = Commands::of(&self.stages, shape);
         let unstarted = |refused| commands.unstarted(refused);
         let first = self.stages.first().map(|stage| &stage.spec.stdin);
         let writes = matches!(first, Some(Stdin::Pipe));
@@ -81,7 +82,7 @@ impl Pipeline<'_> {
         let mut stages = Vec::with_capacity(of);
         let mut outlets = Vec::with_capacity(of);
         let mut specs = Vec::with_capacity(of);
-        let mut behinds = behinds(&self.elastic, self.functions);
+        let mut behinds = behinds(&self.elastic, self.functions, shape);
         for (place, mut stage) in self.stages.into_iter().enumerate() {
             let behind = behinds.remove(&place);
             // Its stage is told of as that of a run is, and no child has one.
@@ -91,11 +92,19 @@ impl Pipeline<'_> {
                 source,
             };
             check_stage(&stage, overflow).map_err(at_stage)?;
+            if !shape.is_read(place) && place + 1 < of && matches!(stage.spec.stdout, Sink::Capture)
+            {
+                return Err(at_stage(Invalid::new(
+                    "stdout",
+                    "has no reader: a pipeline that is spawned has one stdout, of its last program",
+                    "send that of the others of a fan elsewhere, such as to a file, or run() it",
+                )));
+            }
             let stage = match writes && place == 0 {
                 true => stage.stdin(Stdin::Null),
                 false => stage,
             };
-            let joined = joinable(stage, place, of, self.stop);
+            let joined = joinable(stage, place, shape, self.stop);
             let (spec, mut hooks) = joined.map_err(at_stage)?;
             let listener = hooks.on_stream_event.take();
             let listener = listener.map(|hook| stream_listener(quote(&spec.argv), hook));
@@ -124,6 +133,7 @@ impl Pipeline<'_> {
         let shared = Arc::new(shared);
         let driven = DrivenPipeline {
             stages,
+            shape,
             stdin,
             timeout: self.hooks.timeout,
             idle_timeout: self.hooks.idle_timeout,
@@ -231,7 +241,7 @@ fn connect(
         }
         let watch = StallWatch::new(spec.argv.clone(), spec.stall_after, monitors);
         watches.push(Arc::new(watch));
-        // Those before the last one have none.
+        // Those beside the last one, or before it, have none.
         stdout = readers.stdout;
         stderr.push(readers.stderr);
     }

@@ -19,7 +19,7 @@ mod watch;
 pub use collected::{Collected, Failure};
 pub(crate) use engine::{
     Behind, JoinedResult, JoinedRuns, JoinedStage, JoinedView, Joint, JointHooks, JointStop, Run,
-    StageFunction, StageUnstarted, start, start_joined,
+    Shape, StageFunction, StageUnstarted, start, start_joined,
 };
 pub use engine::{FunctionEnd, StageInput, StageMoment, StageOutput};
 pub use error::{Error, Foreign};

@@ -15,7 +15,7 @@ mod stop;
 mod tell;
 
 pub(crate) use joined::{
-    Behind, JoinedResult, JoinedRuns, JoinedStage, JoinedView, Joint, JointHooks, JointStop,
+    Behind, JoinedResult, JoinedRuns, JoinedStage, JoinedView, Joint, JointHooks, JointStop, Shape,
     StageFunction, StageUnstarted, start_joined,
 };
 pub use joined::{FunctionEnd, StageInput, StageMoment, StageOutput};

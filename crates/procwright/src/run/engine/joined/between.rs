@@ -3,6 +3,7 @@
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use super::elastic::ElasticJoint;
+use super::fan::FanJoint;
 use super::function::{FunctionJoint, StageFunction};
 use super::next_pipe::NextPipe;
 use crate::buffer::Figures;
@@ -18,28 +19,40 @@ pub(crate) enum Behind {
     Elastic(Overflow),
     /// A function of the caller's.
     Function(StageFunction),
+    /// A queue with this policy for each of several runs behind.
+    Fan(Overflow),
 }
 
 /// What stands there, and passes on.
 pub(super) enum Between {
     Elastic(ElasticJoint),
     Function(FunctionJoint),
+    Fan(FanJoint),
 }
 
 impl Between {
-    /// One that reads `input`. Returns the pipe to be read by the run behind, too.
+    /// One that reads `input`. Returns the pipes to be read by so many runs behind, too: one, but
+    /// for a fan.
     ///
     /// # Errors
     /// No descriptor or thread is left, or the directory of a buffer's files cannot be used.
-    pub(super) fn new(behind: Behind, input: OwnedFd) -> Result<(Between, OwnedFd), Unstarted> {
+    pub(super) fn new(
+        behind: Behind,
+        input: OwnedFd,
+        readers: usize,
+    ) -> Result<(Between, Vec<OwnedFd>), Unstarted> {
         Ok(match behind {
             Behind::Elastic(overflow) => {
                 let (joint, read) = ElasticJoint::new(overflow, input)?;
-                (Between::Elastic(joint), read)
+                (Between::Elastic(joint), vec![read])
             }
             Behind::Function(function) => {
                 let (joint, read) = FunctionJoint::new(function, input)?;
-                (Between::Function(joint), read)
+                (Between::Function(joint), vec![read])
+            }
+            Behind::Fan(overflow) => {
+                let (joint, reads) = FanJoint::new(overflow, input, readers)?;
+                (Between::Fan(joint), reads)
             }
         })
     }
@@ -56,26 +69,31 @@ impl Between {
         match self {
             Between::Elastic(joint) => joint.awaited_fd(),
             Between::Function(joint) => joint.awaited_fd(),
+            Between::Fan(joint) => joint.awaited_fd(),
         }
     }
 
-    fn next(&self) -> &NextPipe {
+    /// The pipe to a run behind, by which of its readers that is, and whether something is still
+    /// passed on to it.
+    fn next(&self, reader: usize) -> Option<(&NextPipe, bool)> {
+        let passes_on = self.awaited_fd().is_some();
         match self {
-            Between::Elastic(joint) => joint.next(),
-            Between::Function(joint) => joint.next(),
+            Between::Elastic(joint) => Some((joint.next(), passes_on)),
+            Between::Function(joint) => Some((joint.next(), passes_on)),
+            Between::Fan(joint) => joint.next(reader),
         }
     }
 
-    /// True if the run behind waits for more, false if that is not known.
-    pub(super) fn is_empty(&self) -> bool {
-        self.next().is_empty()
+    /// True if this run behind waits for more, false if that is not known.
+    pub(super) fn is_empty(&self, reader: usize) -> bool {
+        self.next(reader).is_some_and(|(next, _)| next.is_empty())
     }
 
-    /// The end that the program behind it reads, and whoever has it from that program; none if
-    /// nothing more is passed on.
-    pub(super) fn read_end(&self) -> Option<RunPipe> {
-        self.awaited_fd()?;
-        self.next().read_end()
+    /// The end that the program of this run behind reads, and whoever has it from that program;
+    /// none if nothing more is passed on to it.
+    pub(super) fn read_end(&self, reader: usize) -> Option<RunPipe> {
+        let (next, passes_on) = self.next(reader)?;
+        passes_on.then(|| next.read_end())?
     }
 
     /// Takes note of its end.
@@ -88,6 +106,7 @@ impl Between {
             Between::Function(joint) => joint
                 .note_end()
                 .map_err(|error| Failure::Foreign(Foreign::Function, error)),
+            Between::Fan(joint) => joint.note_end().map_err(Failure::Io),
         }
     }
 
@@ -103,10 +122,11 @@ impl Between {
         match self {
             Between::Elastic(joint) => joint.cut(),
             Between::Function(joint) => joint.cut(),
+            Between::Fan(joint) => joint.cut(),
         }
     }
 
-    /// Waits no more for a function, which may go on for ever. A buffer comes out by itself.
+    /// Waits no more for a function, which may go on for ever. All else comes out by itself.
     pub(super) fn give_up(&mut self) {
         if let Between::Function(joint) = self {
             joint.give_up();
@@ -117,13 +137,21 @@ impl Between {
     pub(super) fn figures(&self) -> Option<Figures> {
         match self {
             Between::Elastic(joint) => Some(joint.figures()),
-            Between::Function(_) => None,
+            Between::Function(_) | Between::Fan(_) => None,
+        }
+    }
+
+    /// Figures of what a fan has passed on to a run behind.
+    pub(super) fn fan_figures(&self, reader: usize) -> Option<Figures> {
+        match self {
+            Between::Fan(joint) => joint.figures(reader),
+            Between::Elastic(_) | Between::Function(_) => None,
         }
     }
 
     pub(super) fn function(&self) -> Option<&FunctionJoint> {
         match self {
-            Between::Elastic(_) => None,
+            Between::Elastic(_) | Between::Fan(_) => None,
             Between::Function(joint) => Some(joint),
         }
     }

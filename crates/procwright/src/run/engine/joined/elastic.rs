@@ -46,11 +46,6 @@ impl ElasticJoint {
         input: OwnedFd,
     ) -> Result<(ElasticJoint, OwnedFd), Unstarted> {
         let no_descriptor = |error| SpawnError::new(Step::Pipe, "", error);
-        let refused = |error, step| match error {
-            Error::Invalid(error) => Unstarted::Invalid(error),
-            Error::Setup(error) => SpawnError::new(step, "", error).into(),
-            other => SpawnError::new(step, "", io::Error::other(other)).into(),
-        };
         let (next, read, write) = NextPipe::new().map_err(no_descriptor)?;
         let cut = Arc::new(Wake::new().map_err(no_descriptor)?);
         let done = Arc::new(Wake::new().map_err(no_descriptor)?);
@@ -112,6 +107,15 @@ impl ElasticJoint {
 
     pub(super) fn figures(&self) -> Figures {
         self.monitor.figures()
+    }
+}
+
+/// The refusal of a start that is told of by a buffer.
+pub(super) fn refused(error: Error, step: Step) -> Unstarted {
+    match error {
+        Error::Invalid(error) => Unstarted::Invalid(error),
+        Error::Setup(error) => SpawnError::new(step, "", error).into(),
+        other => SpawnError::new(step, "", io::Error::other(other)).into(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use super::between::Between;
-use super::{JoinedRuns, Joint, JointStop};
+use super::{JoinedRuns, JointStop};
 use crate::drain::{InlineTurn, Moved, PollOwner};
 use crate::run::collected::Failure;
 use crate::run::engine::event_loop::{LATE_TURNS, Next, moment, watched};
@@ -147,10 +147,14 @@ impl<M: Memory> JoinedRuns<'_, M> {
 
     /// Begins the stop of all that are left, the last one first.
     fn begin_stop(&mut self, reason: Reason, by: Option<usize>, now: Instant) {
-        self.joints.iter_mut().for_each(Joint::note_stop);
+        for (place, joint) in self.joints.iter_mut().enumerate() {
+            joint.note_stop(self.shape.behind(place).len());
+        }
         // All are prepared before the first signal: or the end of one would be the end of the
         // input of the next, which would seem to have ended by itself.
         let mut prepared = Vec::with_capacity(self.runs.len());
+        // Of several that read the same one, the first is to stop what that has left behind.
+        let mut inherited = None;
         for place in 0..self.runs.len() {
             let run = &self.runs[place];
             // One that is over may have left a reader behind, for whom what is before it waits.
@@ -175,7 +179,10 @@ impl<M: Memory> JoinedRuns<'_, M> {
                 }
                 _ => reason,
             };
-            let heirs = self.heirs_before(place);
+            let before = self.shape.before(place).map(|(before, _)| before);
+            let inherits = inherited.is_none() || inherited != before;
+            inherited = before;
+            let heirs = inherits.then(|| self.heirs_before(place)).flatten();
             let others = heirs.into_iter().chain(self.pipe_before(place));
             let others = others.collect();
             let diagnosis = match by {
@@ -205,18 +212,18 @@ impl<M: Memory> JoinedRuns<'_, M> {
     /// The pipe into the run of this place, if the program before it is gone and its run is
     /// over: then nobody else stops those that it has left behind with an end to write.
     fn heirs_before(&self, place: usize) -> Option<RunPipe> {
-        let before = place.checked_sub(1)?;
+        let (before, _) = self.shape.before(place)?;
         self.runs[before].is_closed().then_some(())?;
         self.joints[before].write_end()
     }
 
     /// The pipe into the run of this place from a thread of ours that passes on.
     fn pipe_before(&self, place: usize) -> Option<RunPipe> {
-        let before = place.checked_sub(1)?;
-        self.joints[before].between.as_ref()?.read_end()
+        let (before, reader) = self.shape.before(place)?;
+        self.joints[before].between.as_ref()?.read_end(reader)
     }
 
-    /// Buffers and functions that pass on, by the places of the runs that they are behind.
+    /// Buffers, functions and fans that pass on, by the places of the runs that they are behind.
     fn passing_on(&self) -> impl Iterator<Item = (usize, &Between)> {
         let joints = self.joints.iter().enumerate();
         let between = joints.filter_map(|(place, joint)| Some((place, joint.between.as_ref()?)));

@@ -8,9 +8,11 @@ mod between;
 mod elastic;
 mod event_loop;
 mod explain;
+mod fan;
 mod function;
 mod moment;
 mod next_pipe;
+mod shape;
 mod start;
 
 use std::time::{Duration, Instant};
@@ -37,6 +39,7 @@ pub(crate) use between::Behind;
 pub(crate) use function::StageFunction;
 pub use function::{FunctionEnd, StageInput, StageOutput};
 pub use moment::StageMoment;
+pub(crate) use shape::Shape;
 pub(crate) use start::{JoinedStage, StageUnstarted, start_joined};
 
 /// Limits and hooks of all together.
@@ -50,10 +53,11 @@ pub(crate) struct JointHooks<'a> {
     pub(crate) every: Option<(Duration, StagesHook<'a>)>,
 }
 
-/// Runs of which each writes into the next one.
+/// Runs of which each writes into the next one, or the next ones.
 pub(crate) struct JoinedRuns<'a, M> {
     runs: Vec<Run<'a, M>>,
-    /// The pipe behind each but the last.
+    shape: Shape,
+    /// The pipe behind each that is read by others.
     joints: Vec<Joint>,
     hooks: JointHooks<'a>,
     ticker: Option<Ticker<StagesHook<'a>>>,
@@ -77,20 +81,22 @@ pub(crate) struct JoinedRuns<'a, M> {
     failure: Option<(Option<usize>, Failure)>,
 }
 
-/// The pipe between a run and the next one, which nobody here holds open, or two pipes and what
-/// is between them.
+/// The pipe between a run and the next one, which nobody here holds open, or this pipe, what reads
+/// it, and the pipes from there on.
 #[derive(Default)]
 pub(crate) struct Joint {
     /// None where no descriptor was left for it.
     probe: Option<EndsProbe>,
     /// Its name, by which those are found that hold it.
     id: Option<PipeId>,
-    /// What reads it, and the run behind reads.
+    /// What reads it, and the runs behind read.
     between: Option<Between>,
     /// As it was when the program before it was seen to have ended.
     pub(crate) behind_writer: Option<PipeEnds>,
     /// As it was before the first signal of a stop.
     pub(crate) at_stop: Option<PipeEnds>,
+    /// Whether each of the runs behind waited for more then.
+    pub(crate) waited: Vec<bool>,
 }
 
 impl Joint {
@@ -98,23 +104,16 @@ impl Joint {
         self.probe.as_ref()?.look().ok()
     }
 
-    /// As [`look`](Self::look), of both its sides.
-    fn look_at_both(&self) -> Option<PipeEnds> {
-        let ends = self.look()?;
-        Some(match &self.between {
-            None => ends,
-            Some(between) => PipeEnds {
-                is_empty: between.is_empty(),
-                ..ends
-            },
-        })
-    }
-
     /// Notes that all are being stopped, before the first signal: what that does to a pipe says
     /// nothing of those that hang.
-    fn note_stop(&mut self) {
+    fn note_stop(&mut self, readers: usize) {
         let ends = self.look();
-        self.at_stop = self.look_at_both();
+        self.at_stop = ends;
+        let waited = (0..readers).map(|reader| match &self.between {
+            None => ends.is_some_and(|ends| ends.is_empty),
+            Some(between) => between.is_empty(reader),
+        });
+        self.waited = waited.collect();
         if let Some(between) = &mut self.between {
             between.note_stop(ends.is_some_and(|ends| !ends.is_empty || !ends.has_writer));
         }
@@ -123,6 +122,11 @@ impl Joint {
     /// Figures of the buffer, if there is one.
     pub(crate) fn figures(&self) -> Option<Figures> {
         self.between.as_ref().and_then(Between::figures)
+    }
+
+    /// Figures of what the fan has passed on to one of its readers, if there is one.
+    pub(crate) fn fan_figures(&self, reader: usize) -> Option<Figures> {
+        self.between.as_ref()?.fan_figures(reader)
     }
 
     /// What became of the function, if there is one, and whether it held up the rest when all
@@ -153,6 +157,7 @@ pub(crate) struct JointStop {
 /// All that came of the runs.
 pub(crate) struct JoinedResult<M> {
     pub(crate) stages: Vec<Collected<M>>,
+    pub(crate) shape: Shape,
     pub(crate) joints: Vec<Joint>,
     pub(crate) stop: Option<JointStop>,
     pub(crate) limit: Option<ReachedLimit>,
@@ -200,6 +205,7 @@ impl<M: Memory> JoinedRuns<'_, M> {
         JoinedResult {
             limit: own_limit.or_else(|| of_stage(by?)),
             stages,
+            shape: self.shape,
             joints: self.joints,
             stop: self.stop,
             duration: self.started.elapsed(),

@@ -1,10 +1,11 @@
 //! The start of runs that are joined: of all, or of none.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::between::{Behind, Between};
-use super::{JoinedRuns, Joint, JointHooks};
+use super::{JoinedRuns, Joint, JointHooks, Shape};
 use crate::child::{self, JoinEnds, Unstarted};
 use crate::error::{SpawnError, Step};
 use crate::looks::Looks;
@@ -32,11 +33,12 @@ pub(crate) struct StageUnstarted {
 pub(crate) struct JoinedStage<'a> {
     pub(crate) spec: Arc<Spec>,
     pub(crate) hooks: Hooks<'a>,
-    /// What is to be between it and the next one, if that is no mere pipe.
+    /// What is to be between it and those that read it, if that is no mere pipe.
     pub(crate) behind: Option<Behind>,
 }
 
-/// Starts the runs, the stdout of each joined to the stdin of the next.
+/// Starts the runs, the stdout of each joined to the stdin of the next, or of all that stand side
+/// by side behind it: these have a [`Behind::Fan`] before them.
 ///
 /// All that may be refused is had first: values, programs, pipes, files, threads. Then the last
 /// program is started first, so that one which reads has got nothing if one before it cannot be
@@ -46,6 +48,7 @@ pub(crate) struct JoinedStage<'a> {
 /// `stdin` is a pipe for the first, in the place of what its spec says.
 pub(crate) fn start_joined<'a, M: Memory>(
     stages: Vec<JoinedStage<'a>>,
+    shape: Shape,
     stdin: Option<OwnedFd>,
     hooks: JointHooks<'a>,
 ) -> Result<JoinedRuns<'a, M>, StageUnstarted> {
@@ -79,14 +82,15 @@ pub(crate) fn start_joined<'a, M: Memory>(
     let every = hooks.every.take();
     let mut prepared = Vec::with_capacity(specs.len());
     let mut joints: Vec<Joint> = Vec::with_capacity(specs.len());
-    let mut read_end = stdin;
+    // One for each of those that are next.
+    let mut read_ends = VecDeque::from_iter(stdin);
     let parts = specs.iter().zip(stage_hooks).zip(launches);
     for (place, ((spec, stage_hooks), (launch, trace))) in parts.enumerate() {
         let mut joins = JoinEnds {
-            stdin: read_end.take(),
+            stdin: read_ends.pop_front(),
             stdout: None,
         };
-        if place + 1 < specs.len() {
+        if shape.is_read(place) {
             let (read, write) = pipe::pipe().map_err(|error| {
                 let error = SpawnError::new(Step::Pipe, "", error);
                 at(place)(child::given_up(error, spec, trace))
@@ -99,13 +103,13 @@ pub(crate) fn start_joined<'a, M: Memory>(
                 );
             }
             let id = PipeId::of(&read).ok();
-            let (between, read) = match behinds[place].take() {
-                None => (None, read),
+            let (between, reads) = match behinds[place].take() {
+                None => (None, vec![read]),
                 Some(behind) => {
-                    let made = Between::new(behind, read);
+                    let made = Between::new(behind, read, shape.behind(place).len());
                     let made = made.map_err(|error| child::given_up(error, spec, trace));
-                    let (between, read) = made.map_err(at(place))?;
-                    (Some(between), read)
+                    let (between, reads) = made.map_err(at(place))?;
+                    (Some(between), reads)
                 }
             };
             joints.push(Joint {
@@ -114,7 +118,7 @@ pub(crate) fn start_joined<'a, M: Memory>(
                 between,
                 ..Joint::default()
             });
-            read_end = Some(read);
+            read_ends = reads.into();
             joins.stdout = Some(write);
         }
         prepared.push(prepare(spec, launch, stage_hooks, joins, trace).map_err(at(place))?);
@@ -134,6 +138,7 @@ pub(crate) fn start_joined<'a, M: Memory>(
     betweens.for_each(Between::begin);
     Ok(JoinedRuns {
         runs,
+        shape,
         joints,
         started,
         deadline: hooks.timeout.starting(started),

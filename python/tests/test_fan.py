@@ -1,0 +1,151 @@
+"""`Fan`: several programs at the end of a pipeline, each of which gets all."""
+
+import errno
+import signal
+import sys
+
+import pytest
+from conftest import with_time
+
+import procwright
+from procwright import DEVNULL, Fan, InvalidValue, Overflow, pipeline
+
+
+def judged(result):
+    return [stage.judgement for stage in result.stages]
+
+
+def shell(line):
+    return ["sh", "-c", line]
+
+
+def test_each_gets_all_and_has_an_output_of_its_own(tmp_path):
+    copy = tmp_path / "copy"
+    to_file = {"args": ["cat"], "stdout": copy, "env": {"A": "b"}}
+    result = pipeline(["seq", "9"], ["cat"], Fan(["wc", "-l"], to_file, ["tail", "-1"]), text=True)
+    assert result.ok
+    assert judged(result) == ["success"] * 5
+    assert result.stages[2].stdout == "9\n"
+    assert result.stages[3].stdout is None
+    assert result.stages[4].stdout == result.stdout == "9\n"
+    assert copy.read_text() == "1\n2\n3\n4\n5\n6\n7\n8\n9\n"
+    assert [stage.fan and stage.fan.bytes_out for stage in result.stages] == [None, None, *[18] * 3]
+    assert [args[0] for args in result.args] == ["seq", "cat", "wc", "cat", "tail"]
+    assert result.summary == "seq 9 | cat | {wc -l, cat, tail -1} ended well"
+
+
+@pytest.mark.parametrize("elastic", [False, True, {0: Overflow(memory="64KiB")}])
+def test_volume_comes_to_each_whole(elastic):
+    data = bytes(range(256)) * 16384
+    slow = shell("head -c 1; sleep 0.1; cat")
+    result = pipeline(["cat"], Fan(["cat"], slow, ["cat"]), input=data, elastic=elastic, check=True)
+    assert all(stage.stdout == data for stage in result.stages[1:])
+
+
+def test_one_that_leaves_or_fails_ends_no_other():
+    result = pipeline(["seq", "1000000"], Fan(["head", "-1"], ["wc", "-l"]), text=True, check=True)
+    assert [stage.stdout for stage in result.stages[1:]] == ["1\n", "1000000\n"]
+    result = pipeline(["seq", "1000000"], Fan(shell("kill -KILL $$"), ["wc", "-l"]), text=True)
+    assert judged(result) == ["success", "failed", "success"]
+    assert (result.returncode, result.stdout) == (-signal.SIGKILL, "1000000\n")
+
+
+def test_the_writer_is_forgiven_if_all_have_read_enough():
+    result = pipeline(["yes"], Fan(["head", "-1"], ["head", "-2"]), check=True)
+    assert judged(result) == ["forgiven", "success", "success"]
+    result = pipeline(["yes"], Fan(["head", "-1"], shell("read x; exit 3")))
+    assert judged(result) == ["collateral", "success", "failed"]
+    assert result.returncode == 3
+    assert "since all that read it had ended, and not all well" in result.explanation
+
+
+def test_the_one_that_holds_up_the_rest_is_named():
+    stages = ["yes"], Fan(shell("exec cat >/dev/null"), ["sleep", "1000"])
+
+    def check(timeout):
+        with pytest.raises(procwright.TimeoutExpired) as raised:
+            pipeline(*stages, timeout=timeout, stop="KILL")
+        result = raised.value.result
+        assert judged(result) == ["collateral", "collateral", "failed"]
+        assert "stage 3 of 3 held up the rest: sleep 1000" in result.explanation
+        assert result.stages[2].fan.lag_bytes > 0
+
+    with_time(check)
+
+
+def test_all_are_started_or_none(tmp_path):
+    made = tmp_path / "made"
+    reads = shell(f"cat; touch {made}")
+    with pytest.raises(procwright.SpawnError) as raised:
+        pipeline(["yes"], Fan(reads, ["/no/such/program"], reads))
+    assert raised.value.errno == errno.ENOENT
+    assert "stage 3 of 4, /no/such/program" in str(raised.value)
+    assert not made.exists()
+
+
+def test_json_has_the_figures_of_each():
+    parts = pipeline(["echo", "x"], Fan(["cat"], ["cat"]), text=True).to_dict()
+    first, second, _ = parts["stages"]
+    assert "fan" not in first
+    assert second["fan"]["bytes_out"] == 2
+    assert (first["stdout"], second["stdout"]) == (None, "x\n")
+
+
+def test_one_that_is_held_has_the_stdout_of_the_last(tmp_path):
+    copy = tmp_path / "copy"
+    fan = Fan({"args": ["cat"], "stdout": copy}, ["cat"])
+    with procwright.spawn_pipeline(["cat"], fan, stdin=procwright.PIPE, text=True) as child:
+        child.stdin.write("pear\n")
+        assert child.stdout.readline() == "pear\n"
+    result = child.result()
+    assert result.ok
+    assert copy.read_text() == "pear\n"
+    quiet = Fan({"args": ["cat"], "stdout": DEVNULL}, ["cat"])
+    with procwright.spawn_pipeline(["echo", "x"], quiet, text=True) as child:
+        assert child.communicate() == ("x\n", "")
+    with pytest.raises(InvalidValue, match=r"stdout.*one stdout, of its last program"):
+        procwright.spawn_pipeline(["cat"], Fan(["cat"], ["cat"]))
+
+
+def test_what_a_fan_cannot_be():
+    def function(lines):
+        return lines
+
+    fan = Fan(["cat"], ["cat"])
+    for stages, words in [
+        ((fan,), r"^stages\[0\] is Fan\(.*put one there, such as \['cat'\]"),
+        ((["cat"], fan, ["cat"]), r"^stages\[1\] is Fan\(.*a Fan ends the pipeline"),
+        ((["cat"], fan, function), r"^stages\[1\] is Fan\(.*a Fan ends the pipeline"),
+        ((["cat"], function, fan), r"^stages\[2\] is Fan\(.*put a \['cat'\] between"),
+        ((["cat"], Fan(["cat"], 5)), r"^stages\[2\] is 5: pass a list"),
+        ((["cat"], Fan("cat")), r"^stages\[1\] is 'cat': pass each stage as a list"),
+    ]:
+        with pytest.raises(InvalidValue, match=words):
+            pipeline(*stages)
+    with pytest.raises(InvalidValue, match="elastic"):
+        pipeline(["cat"], fan, elastic={1: True})
+    with pytest.raises(InvalidValue, match="name one at least"):
+        Fan()
+    with pytest.raises(InvalidValue, match="side by side already"):
+        Fan(fan)
+    with pytest.raises(InvalidValue, match="a function stands between two programs"):
+        Fan(function)
+    # Of one alone it is the option of the whole.
+    with pytest.raises(InvalidValue, match=r"stdout in stages\[1\] is not for a stage"):
+        pipeline(["cat"], {"args": ["cat"], "stdout": DEVNULL})
+    # One program is a stage like any other.
+    assert pipeline(["echo", "x"], Fan(["cat"]), text=True).stdout == "x\n"
+    assert repr(Fan(["cat"])) == "Fan(programs=(['cat'],))"
+    assert Fan(["cat"]) == Fan(["cat"]) != fan
+
+
+def test_an_iterator_feeds_all_and_shell_lines_are_taken():
+    result = pipeline("cat", Fan("wc -l", "sort -r"), shell=True, input=iter(["a\n", "b\n"]), text=True)
+    assert [stage.stdout for stage in result.stages] == [None, "2\n", "b\na\n"]
+
+
+def test_a_python_program_that_leaves_early_is_no_matter():
+    code = "import sys; sys.stdin.readline()"
+    fan = Fan([sys.executable, "-c", code], ["wc", "-c"])
+    result = pipeline(["head", "-c", "4000000", "/dev/zero"], fan, text=True, check=True)
+    assert result.stdout == "4000000\n"
