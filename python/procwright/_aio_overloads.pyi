@@ -12,6 +12,7 @@ from ._aio_child import Child
 from ._aio_map import Map
 from ._aio_pipeline_child import PipelineChild
 from ._event import Event
+from ._fan import Fan
 from ._journal import Journal
 from ._keywords import (
     MapBytes,
@@ -2123,7 +2124,7 @@ def map(
 ) -> Map: ...
 @overload
 async def pipeline(
-    *stages: Args | Mapping[str, Any] | BytesStageFn,
+    *stages: Args | Mapping[str, Any] | BytesStageFn | Fan,
     stdout: Pipe = -1,
     text: Literal[False] = False,
     encoding: None = None,
@@ -2132,7 +2133,7 @@ async def pipeline(
 ) -> PipelineResult[bytes]: ...
 @overload
 async def pipeline(
-    *stages: Args | Mapping[str, Any] | BytesStageFn,
+    *stages: Args | Mapping[str, Any] | BytesStageFn | Fan,
     stdout: Elsewhere,
     text: Literal[False] = False,
     encoding: None = None,
@@ -2141,7 +2142,7 @@ async def pipeline(
 ) -> PipelineResult[None]: ...
 @overload
 async def pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdout: Pipe = -1,
     text: Literal[True],
     encoding: str | None = None,
@@ -2150,7 +2151,7 @@ async def pipeline(
 ) -> PipelineResult[str]: ...
 @overload
 async def pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdout: Elsewhere,
     text: Literal[True],
     encoding: str | None = None,
@@ -2159,7 +2160,7 @@ async def pipeline(
 ) -> PipelineResult[None]: ...
 @overload
 async def pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdout: Pipe = -1,
     text: Literal[False] = False,
     encoding: str,
@@ -2168,7 +2169,7 @@ async def pipeline(
 ) -> PipelineResult[str]: ...
 @overload
 async def pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdout: Elsewhere,
     text: Literal[False] = False,
     encoding: str,
@@ -2177,7 +2178,7 @@ async def pipeline(
 ) -> PipelineResult[None]: ...
 @overload
 async def pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdout: Pipe = -1,
     text: Literal[False] = False,
     encoding: None = None,
@@ -2186,7 +2187,7 @@ async def pipeline(
 ) -> PipelineResult[str]: ...
 @overload
 async def pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdout: Elsewhere,
     text: Literal[False] = False,
     encoding: None = None,
@@ -2195,7 +2196,7 @@ async def pipeline(
 ) -> PipelineResult[None]: ...
 @overload
 async def pipeline(
-    *stages: Args | Mapping[str, Any] | StageFn | Slip,
+    *stages: Args | Mapping[str, Any] | StageFn | Fan | Slip,
     stdout: Slip | Sink = -1,
     text: Slip | bool = ...,
     encoding: Slip | str | None = ...,
@@ -2244,7 +2245,7 @@ async def pipeline(
 ) -> PipelineResult: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | BytesStageFn,
+    *stages: Args | Mapping[str, Any] | BytesStageFn | Fan,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -2255,7 +2256,7 @@ def spawn_pipeline(
 ) -> PipelineChild[bytes, bytes, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | BytesStageFn,
+    *stages: Args | Mapping[str, Any] | BytesStageFn | Fan,
     stdin: Pipe,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -2266,7 +2267,7 @@ def spawn_pipeline(
 ) -> PipelineChild[bytes, bytes, bytes]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | BytesStageFn,
+    *stages: Args | Mapping[str, Any] | BytesStageFn | Fan,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -2277,7 +2278,7 @@ def spawn_pipeline(
 ) -> PipelineChild[bytes, None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | BytesStageFn,
+    *stages: Args | Mapping[str, Any] | BytesStageFn | Fan,
     stdin: Pipe,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -2288,7 +2289,7 @@ def spawn_pipeline(
 ) -> PipelineChild[bytes, None, bytes]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | BytesStageFn,
+    *stages: Args | Mapping[str, Any] | BytesStageFn | Fan,
     stdin: NoPipe = None,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -2299,7 +2300,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, bytes, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | BytesStageFn,
+    *stages: Args | Mapping[str, Any] | BytesStageFn | Fan,
     stdin: Pipe,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -2310,7 +2311,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, bytes, bytes]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | BytesStageFn,
+    *stages: Args | Mapping[str, Any] | BytesStageFn | Fan,
     stdin: NoPipe = None,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -2321,7 +2322,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | BytesStageFn,
+    *stages: Args | Mapping[str, Any] | BytesStageFn | Fan,
     stdin: Pipe,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -2332,7 +2333,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, None, bytes]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | BytesStageFn,
+    *stages: Args | Mapping[str, Any] | BytesStageFn | Fan,
     stdin: NoPipe = None,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -2343,7 +2344,7 @@ def spawn_pipeline(
 ) -> PipelineChild[bytes | None, bytes | None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | BytesStageFn,
+    *stages: Args | Mapping[str, Any] | BytesStageFn | Fan,
     stdin: Pipe,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -2354,7 +2355,7 @@ def spawn_pipeline(
 ) -> PipelineChild[bytes | None, bytes | None, bytes]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -2365,7 +2366,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, str, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdin: Pipe,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -2376,7 +2377,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, str, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -2387,7 +2388,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdin: Pipe,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -2398,7 +2399,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, None, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdin: NoPipe = None,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -2409,7 +2410,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, str, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdin: Pipe,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -2420,7 +2421,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, str, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdin: NoPipe = None,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -2431,7 +2432,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdin: Pipe,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -2442,7 +2443,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, None, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdin: NoPipe = None,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -2453,7 +2454,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str | None, str | None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdin: Pipe,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -2464,7 +2465,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str | None, str | None, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -2475,7 +2476,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, str, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdin: Pipe,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -2486,7 +2487,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, str, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -2497,7 +2498,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdin: Pipe,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -2508,7 +2509,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, None, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdin: NoPipe = None,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -2519,7 +2520,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, str, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdin: Pipe,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -2530,7 +2531,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, str, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdin: NoPipe = None,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -2541,7 +2542,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdin: Pipe,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -2552,7 +2553,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, None, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdin: NoPipe = None,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -2563,7 +2564,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str | None, str | None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdin: Pipe,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -2574,7 +2575,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str | None, str | None, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -2585,7 +2586,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, str, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdin: Pipe,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -2596,7 +2597,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, str, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -2607,7 +2608,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdin: Pipe,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -2618,7 +2619,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, None, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdin: NoPipe = None,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -2629,7 +2630,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, str, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdin: Pipe,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -2640,7 +2641,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, str, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdin: NoPipe = None,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -2651,7 +2652,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdin: Pipe,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -2662,7 +2663,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, None, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdin: NoPipe = None,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -2673,7 +2674,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str | None, str | None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn,
+    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
     stdin: Pipe,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -2684,7 +2685,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str | None, str | None, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | StageFn | Slip,
+    *stages: Args | Mapping[str, Any] | StageFn | Fan | Slip,
     stdin: Slip | Stdin = None,
     stdout: Slip | Sink = -1,
     stderr: Slip | Sink = -1,

@@ -1,4 +1,4 @@
-"""Several programs at the end of a pipeline, each of which gets all."""
+"""Several programs side by side, at the end of a pipeline or at its start."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ if TYPE_CHECKING:
 
 
 class Fan(Record):
-    """The programs side by side that a pipeline ends in, as its last stage: each gets all that the
-    one before them writes, as behind `tee`, and has a stdout of its own.
+    """Programs side by side, as the last stage of a pipeline or the first.
+
+    As the last, each gets all that the one before them writes, as behind `tee`, and has a stdout
+    of its own. As the first, what they write goes into the next one, line by line, each line
+    whole.
 
     Each is what a stage is: a list of arguments, or a mapping of `args` and options, among which
-    is `stdout` here. What passes goes through this process. One that reads slowly holds up the
-    one before, and so the others, unless there is an elastic buffer behind that; one that leaves
-    early is no matter for the others.
+    is `stdout` for the last, and `stdin` for the first. What passes goes through this process. Of
+    the last, one that reads slowly holds up the one before, and so the others, unless there is an
+    elastic buffer behind that; one that leaves early is no matter for the others.
     """
 
     __slots__ = ("programs",)
@@ -39,31 +42,37 @@ class Fan(Record):
         self.programs = programs
 
 
-_HINT_FIRST = (
-    "a Fan is fed by the program before it: put one there, such as ['cat'] if it is the input that "
-    "each is to get"
+_HINT_MIDDLE = (
+    "a Fan is the last stage or the first: put what is to be behind one of its programs with it, "
+    "as ['sh', '-c', 'a | b']"
 )
-_HINT_LAST = (
-    "a Fan ends the pipeline, as each of its programs has an output of its own: what is to be "
-    "behind one of them can be named with it, as ['sh', '-c', 'a | b']"
-)
-_HINT_FUNCTION = "a Fan copies what a program writes: put a ['cat'] between it and the function"
+_HINT_ALONE = "it is all that there is: put a program before it or behind it, such as ['cat']"
+_HINT_BOTH = "it has another before it: put a program between, such as ['cat']"
+_HINT_FUNCTION = "a Fan is beside a program and no function: put a ['cat'] between"
 
 
-def spread(stages: tuple[Any, ...]) -> tuple[tuple[Any, ...], int]:
-    """The stages with each program of the Fan as one of them, and how many these are: 0 without
-    one."""
+def spread(stages: tuple[Any, ...]) -> tuple[tuple[Any, ...], int, int]:
+    """The stages with each program of a Fan as one of them, and how many these are at the start
+    and at the end: 0 without one."""
+    counts = [0, 0]
+    flat: list[Any] = []
+    last = len(stages) - 1
     for place, stage in enumerate(stages):
         if not isinstance(stage, Fan):
+            flat.append(stage)
             continue
+        beside = [stages[at] for at in (place - 1, place + 1) if 0 <= at <= last]
         hint = None
-        if place == 0:
-            hint = _HINT_FIRST
-        elif place != len(stages) - 1:
-            hint = _HINT_LAST
-        elif callable(stages[place - 1]) and not hasattr(stages[place - 1], "keys"):
+        if not beside:
+            hint = _HINT_ALONE if len(stage.programs) > 1 else None
+        elif len(beside) > 1:
+            hint = _HINT_MIDDLE
+        elif callable(beside[0]) and not hasattr(beside[0], "keys"):
             hint = _HINT_FUNCTION
+        elif place > 0 and isinstance(beside[0], Fan):
+            hint = _HINT_BOTH
         if hint is not None:
             raise bad_type(f"stages[{place}]", stage, hint)
-        return (*stages[:place], *stage.programs), len(stage.programs)
-    return stages, 0
+        counts[place > 0] = len(stage.programs)
+        flat.extend(stage.programs)
+    return tuple(flat), counts[0], counts[1]

@@ -93,8 +93,8 @@ def pipeline(
         programs may be a function, which is called on a thread of its own with what the first
         writes, as a file to read, and gives what the second reads: pieces that it yields, or a
         list of them. Its exception stops all and comes through. Stages are counted without it.
-        The last may be a `Fan` of programs, each of which gets all that the one before writes and
-        is counted as a stage.
+        The last may be a `Fan` of programs, each of which gets all that the one before writes; so
+        may the first, whose lines the next one gets. Each of its programs is counted as a stage.
     input, stdin
         What the first reads, as of `run`.
     stdout
@@ -148,7 +148,7 @@ class Plan:
         stages, options = given["stages"], given["options"]
         cancel, on_event = given["cancel"], given["on_event"]
         _refuse_one_list(function, stages)
-        stages, fan = spread(stages)
+        stages, first, fan = spread(stages)
         stages, functions = split(stages)
         #: The place of the first that nobody reads.
         last = len(stages) - max(fan, 1)
@@ -158,6 +158,11 @@ class Plan:
         if "check" in given:
             hint = "; which codes of a stage are no failure is said by ok_codes={0: [1]}"
             flag("check", given["check"], hint)
+        if first > 1 and not given["input"] is given["stdin"] is None:
+            raise InvalidValue(
+                "input and stdin are for one program: give those of a Fan their own, as "
+                "Fan({'args': ..., 'stdin': ...}, ...)"
+            )
         word("success", given["success"], ("forgiving", "strict", "last"))
         if on_event is not None:
             callback("on_event", on_event)
@@ -186,7 +191,8 @@ class Plan:
         raw = []
         for place, stage in enumerate(stages):
             is_of_fan = fan > 0 and place >= last
-            args, own = _stage(function, place, stage, of_all, is_of_fan=is_of_fan)
+            own_ends = ["stdout"] if is_of_fan else ["stdin"] if place < first else []
+            args, own = _stage(function, place, stage, of_all, own_ends)
             _refuse_line(function, stages, place, args, own["shell"])
             says_stdout = is_of_fan and hasattr(stage, "keys") and "stdout" in stage
             if place == len(stages) - 1 and not says_stdout:
@@ -200,7 +206,9 @@ class Plan:
                 "stdin": ("null", None),
             }
             self._given_to.append(own)
-            if place == 0:
+            if place < first and hasattr(stage, "keys") and "stdin" in stage:
+                one["stdin"] = source(own["stdin"], self.decoding)
+            elif place == 0 and first <= 1:
                 own.update(stdin=given["stdin"], input=given["input"])
                 one["stdin"] = self._source(given)
             if "overflow" in given:
@@ -216,8 +224,8 @@ class Plan:
             "cancel": COMMON["cancel"](cancel),
             "success": given["success"],
             "ok_codes": _ok_codes(given["ok_codes"], len(stages)),
-            "elastic": _elastic(given["elastic"], last + 1, [behind for behind, _ in functions]),
-            "fan": fan,
+            "elastic": _elastic(given["elastic"], last + 1, [behind for behind, _ in functions], first),
+            "fans": (first, fan),
             "functions": [(behind, runner(one, self.decoding)) for behind, one in functions],
             "on_event": event_hook(on_event),
         }
@@ -269,10 +277,10 @@ def _stage(
     place: int,
     stage: Any,
     of_all: dict[str, Any],
-    *,
-    is_of_fan: bool,
+    own_ends: list[str],
 ) -> tuple[Any, dict[str, Any]]:
-    """The arguments of a stage, and its options."""
+    """The arguments of a stage, and its options. One of several that nobody reads may say where it
+    writes, and one of several that read nobody what it reads: `own_ends`."""
     if not hasattr(stage, "keys"):
         return given_args(stage, f"stages[{place}]"), dict(of_all)
     name = f"stages[{place}]"
@@ -280,10 +288,9 @@ def _stage(
     if "args" not in own:
         raise bad_value(name, stage, "it has no args, the program and its arguments")
     args = given_args(own.pop("args"), f"{name}['args']")
-    # One that nobody reads may say where it writes, if it is not the only one.
-    stdout = {"stdout": own.pop("stdout")} if is_of_fan and "stdout" in own else {}
+    ends = {end: own.pop(end) for end in own_ends if end in own}
     _refuse(function, name, own)
-    return args, {**of_all, **own, **stdout}
+    return args, {**of_all, **own, **ends}
 
 
 def _refuse(
@@ -361,9 +368,10 @@ def _ok_codes(codes: Any, count: int) -> list[tuple[int, list[int]]]:
 
 
 def _elastic(
-    elastic: Any, count: int, functions: list[int]
+    elastic: Any, count: int, functions: list[int], first: int
 ) -> list[tuple[int, tuple[str, int, int | None]]]:
-    """The buffers, by the stages that they are behind. Behind those of `functions` is one."""
+    """The buffers, by the stages that they are behind. Behind those of `functions` is one, and
+    behind those of a `Fan` that is first a merge."""
     hint = "pass True, an Overflow, or a mapping of stages, from 0, to these"
     if hasattr(elastic, "keys"):
         # The last has none behind it.
@@ -374,7 +382,8 @@ def _elastic(
             for stage, policy in pairs("elastic", elastic, hint)
         }
     else:
-        free = [stage for stage in range(count - 1) if stage not in functions]
+        merged = range(first if first > 1 else 0)
+        free = [one for one in range(count - 1) if one not in functions and one not in merged]
         behind = dict.fromkeys(free, _buffer("elastic", elastic, hint))
     for stage in functions:
         if behind.get(stage) is not None:

@@ -37,8 +37,8 @@ pub(crate) struct PipelineOptions<'py> {
     success: String,
     ok_codes: Vec<(usize, Vec<i32>)>,
     elastic: Vec<(usize, RawOverflow)>,
-    /// How many of the stages, at the end, stand side by side; 0 without a fan.
-    fan: usize,
+    /// How many of the stages stand side by side at the start, and at the end; 0 without a fan.
+    fans: (usize, usize),
     functions: Vec<(usize, Py<PyAny>)>,
     pub(crate) on_event: Py<PyAny>,
 }
@@ -52,7 +52,7 @@ pub(crate) struct Whole {
     rule: SuccessRule,
     ok_codes: Vec<(usize, Vec<i32>)>,
     elastic: Vec<(usize, Overflow)>,
-    fan: usize,
+    fans: (usize, usize),
     functions: Vec<(usize, Attached<Py<PyAny>>)>,
 }
 
@@ -97,7 +97,7 @@ impl PipelineOptions<'_> {
             rule,
             ok_codes: self.ok_codes.clone(),
             elastic: buffers.collect::<PyResult<_>>()?,
-            fan: self.fan,
+            fans: self.fans,
             functions: functions.collect(),
         })
     }
@@ -106,10 +106,16 @@ impl PipelineOptions<'_> {
 impl Whole {
     pub(crate) fn of<'a>(self, stages: impl IntoIterator<Item = Command<'a>>) -> Pipeline<'a> {
         let mut stages: Vec<Command<'a>> = stages.into_iter().collect();
-        let fan = stages.split_off(stages.len().saturating_sub(self.fan));
-        let mut pipeline = Pipeline::new(stages);
-        if self.fan > 0 {
-            pipeline = pipeline.fan(fan);
+        let (first, last) = self.fans;
+        let of_last = stages.split_off(stages.len().saturating_sub(last));
+        let row = stages.split_off(first.min(stages.len()));
+        let mut pipeline = match first {
+            0 => Pipeline::new([]),
+            _ => Pipeline::new([]).fan(stages),
+        };
+        pipeline = row.into_iter().fold(pipeline, Pipeline::pipe);
+        if last > 0 {
+            pipeline = pipeline.fan(of_last);
         }
         pipeline = pipeline
             .timeout(self.timeout)

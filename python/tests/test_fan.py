@@ -1,4 +1,4 @@
-"""`Fan`: several programs at the end of a pipeline, each of which gets all."""
+"""`Fan`: several programs at the end of a pipeline, or at its start."""
 
 import errno
 import signal
@@ -113,9 +113,11 @@ def test_what_a_fan_cannot_be():
 
     fan = Fan(["cat"], ["cat"])
     for stages, words in [
-        ((fan,), r"^stages\[0\] is Fan\(.*put one there, such as \['cat'\]"),
-        ((["cat"], fan, ["cat"]), r"^stages\[1\] is Fan\(.*a Fan ends the pipeline"),
-        ((["cat"], fan, function), r"^stages\[1\] is Fan\(.*a Fan ends the pipeline"),
+        ((fan,), r"^stages\[0\] is Fan\(.*put a program before it or behind it"),
+        ((["cat"], fan, ["cat"]), r"^stages\[1\] is Fan\(.*a Fan is the last stage or the first"),
+        ((["cat"], fan, function), r"^stages\[1\] is Fan\(.*a Fan is the last stage or the first"),
+        ((fan, fan), r"^stages\[1\] is Fan\(.*put a program between"),
+        ((fan, function, ["cat"]), r"^stages\[0\] is Fan\(.*put a \['cat'\] between"),
         ((["cat"], function, fan), r"^stages\[2\] is Fan\(.*put a \['cat'\] between"),
         ((["cat"], Fan(["cat"], 5)), r"^stages\[2\] is 5: pass a list"),
         ((["cat"], Fan("cat")), r"^stages\[1\] is 'cat': pass each stage as a list"),
@@ -124,6 +126,10 @@ def test_what_a_fan_cannot_be():
             pipeline(*stages)
     with pytest.raises(InvalidValue, match="elastic"):
         pipeline(["cat"], fan, elastic={1: True})
+    with pytest.raises(InvalidValue, match="elastic is behind stage 0 of 3"):
+        pipeline(fan, ["cat"], elastic={0: True})
+    with pytest.raises(InvalidValue, match="input and stdin are for one program"):
+        pipeline(fan, ["cat"], input=b"x")
     with pytest.raises(InvalidValue, match="name one at least"):
         Fan()
     with pytest.raises(InvalidValue, match="side by side already"):
@@ -140,7 +146,8 @@ def test_what_a_fan_cannot_be():
 
 
 def test_an_iterator_feeds_all_and_shell_lines_are_taken():
-    result = pipeline("cat", Fan("wc -l", "sort -r"), shell=True, input=iter(["a\n", "b\n"]), text=True)
+    given = iter(["a\n", "b\n"])
+    result = pipeline("cat", Fan("wc -l", "sort -r"), shell=True, input=given, text=True)
     assert [stage.stdout for stage in result.stages] == [None, "2\n", "b\na\n"]
 
 
@@ -149,3 +156,30 @@ def test_a_python_program_that_leaves_early_is_no_matter():
     fan = Fan([sys.executable, "-c", code], ["wc", "-c"])
     result = pipeline(["head", "-c", "4000000", "/dev/zero"], fan, text=True, check=True)
     assert result.stdout == "4000000\n"
+
+
+def test_lines_of_several_come_whole_to_the_next(tmp_path):
+    given = tmp_path / "given"
+    given.write_text("fig\n")
+    writes = ["seq", "-f", "%.0f and more words of this line", "50000"]
+    first = Fan(writes, {"args": ["cat"], "stdin": given}, writes)
+    result = pipeline(first, ["cat"], text=True, check=True)
+    lines = result.stdout.splitlines()
+    expected = [f"{number} and more words of this line" for number in range(1, 50001)]
+    assert sorted(lines) == sorted([*expected, *expected, "fig"])
+    assert [args[0] for args in result.args] == ["seq", "cat", "seq", "cat"]
+    assert [stage.fan for stage in result.stages] == [None] * 4
+
+
+def test_each_of_several_writers_is_judged():
+    result = pipeline(Fan(["yes"], shell("exit 3"), ["yes"]), ["head", "-1"])
+    assert judged(result) == ["forgiven", "failed", "forgiven", "success"]
+    assert result.outcome == "failed: stage 2 of 4 exited with code 3"
+
+
+def test_a_fan_at_both_ends_and_a_buffer_where_there_may_be_one():
+    fan = Fan(["wc", "-l"], ["wc", "-l"])
+    for elastic in [True, {2: True}]:
+        result = pipeline(Fan(["seq", "9"], ["seq", "9"]), ["cat"], fan, elastic=elastic, text=True)
+        assert result.ok
+        assert [stage.stdout for stage in result.stages] == [None, None, None, "18\n", "18\n"]

@@ -76,20 +76,7 @@ fn outcome(case: &Value) -> Result<PipelineOutput, Error> {
     let (signal, grace, stdout) = (take("signal"), take("grace"), take("stdout"));
     let stages = case["stages"].as_array().unwrap();
     let last = stages.len().wrapping_sub(1);
-    let fan = stages.iter().position(|stage| stage["fan"].is_array());
-    let (fan, behind) = match fan {
-        Some(place) => (
-            stages[place]["fan"].as_array().unwrap(),
-            &stages[place + 1..],
-        ),
-        None => (&Vec::new(), &stages[..0]),
-    };
-    let behind = behind.iter().map(|words| stage(words, &of_stages));
-    let behind: Vec<Command<'_>> = behind.collect();
-    let fan = fan.iter().map(|words| stage(words, &of_stages));
-    let fan: Vec<Command<'_>> = fan.collect();
-    let row = stages.iter().take_while(|stage| !stage["fan"].is_array());
-    let stages = row.enumerate().map(|(place, words)| {
+    let one = |place: usize, words: &Value| {
         let mut stage = stage(words, &of_stages);
         if let Some(hex) = case["stdin_hex"].as_str().filter(|_| place == 0) {
             stage = stage.stdin_bytes(unhex(hex));
@@ -101,10 +88,13 @@ fn outcome(case: &Value) -> Result<PipelineOutput, Error> {
             Some(place) => stage.stdout(sink(place)),
             None => stage,
         }
-    });
-    let mut pipeline = Pipeline::new(stages);
-    if !fan.is_empty() {
-        pipeline = behind.into_iter().fold(pipeline.fan(fan), Pipeline::pipe);
+    };
+    let mut pipeline = Pipeline::new([]);
+    for (place, words) in stages.iter().enumerate() {
+        pipeline = match words["fan"].as_array() {
+            Some(programs) => pipeline.fan(programs.iter().map(|words| stage(words, &of_stages))),
+            None => pipeline.pipe(one(place, words)),
+        };
     }
     if let Some(rule) = rule {
         pipeline = pipeline.success_rule(match rule.as_str().unwrap() {

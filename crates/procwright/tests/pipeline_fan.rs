@@ -374,7 +374,7 @@ fn what_a_fan_cannot_be() {
         (cat().fan(none), "fan has no program"),
         (
             Pipeline::new([]).fan([cat(), cat()]),
-            "fan has no program before it",
+            "fan is all that there is",
         ),
         (
             cat().fan([cat(), cat()]).pipe(cat()),

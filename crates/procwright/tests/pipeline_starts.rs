@@ -327,7 +327,12 @@ alone! {
             let pipeline = |dir: &Path| {
                 let mut stages = stages(dir, 5);
                 let fan = stages.split_off(2);
-                Pipeline::new(stages).fan(fan).elastic(1, Overflow::default())
+                let between = stages.split_off(1);
+                // With one that does nothing beside it.
+                let sources = stages.into_iter().chain([Command::new("true")]);
+                let pipeline = Pipeline::new([]).fan(sources);
+                let pipeline = between.into_iter().fold(pipeline, Pipeline::pipe);
+                pipeline.fan(fan).elastic(2, Overflow::default())
             };
             let nothing = all_or_nothing_at_each_call(&refusals, errno, step, pipeline);
             assert!(nothing > 1, "{nothing}");

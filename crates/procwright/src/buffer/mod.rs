@@ -29,6 +29,7 @@
 
 mod error;
 mod fan;
+mod merge;
 mod pipe_growth;
 mod read_input;
 mod write_output;
@@ -49,6 +50,7 @@ use procwright_os::{fd, file};
 pub use crate::spool::elastic::{Event, Figures, Monitor};
 pub use error::Error;
 pub(crate) use fan::{Fan, FanFailure, WayView};
+pub(crate) use merge::Merge;
 
 use read_input::{Stopped, read_input};
 use write_output::{OutputFailure, write_output};

@@ -86,7 +86,7 @@ fn wait(consumer: &mut ElasticConsumer, cut: Option<&Wake>) -> io::Result<bool> 
 }
 
 /// Waits until the output takes more, or has no reader; true once `cut` is rung.
-fn wait_for_room(output: BorrowedFd<'_>, cut: Option<&Wake>) -> io::Result<bool> {
+pub(super) fn wait_for_room(output: BorrowedFd<'_>, cut: Option<&Wake>) -> io::Result<bool> {
     let mut fds = vec![Fd::from_borrowed_fd(output, Flags::OUT)];
     fds.extend(cut.map(|cut| Fd::new(cut, Flags::IN)));
     match poll::poll(&mut fds, Deadline::NEVER) {

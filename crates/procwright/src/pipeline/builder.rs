@@ -141,11 +141,12 @@ impl<'a> Pipeline<'a> {
         self
     }
 
-    /// Ends the pipeline in several programs side by side: each gets all that the stage before
-    /// them writes, as behind `tee`, and has a stdout of its own
-    /// ([`stdout_of`](PipelineOutput::stdout_of)). They are stages like others, which are counted
-    /// on, judged, limited and stopped like others; none may be behind them.
+    /// Adds programs that stand side by side: at the end of the pipeline each of them gets all that
+    /// the stage before writes, as behind `tee`, and at its start what all of them write goes into
+    /// the next one, by whole lines. They are stages like others, counted, judged, limited and
+    /// stopped like others. In the middle there is none.
     ///
+    /// **At the end** each has a stdout of its own ([`stdout_of`](PipelineOutput::stdout_of)).
     /// What passes goes through this process, by a thread and one more for each of them. One that
     /// reads slowly holds up the stage before it, and so the others, once 256 KiB and a pipe
     /// are full that wait for it; with an [`elastic`](Pipeline::elastic) buffer behind the stage
@@ -166,8 +167,23 @@ impl<'a> Pipeline<'a> {
     /// assert_eq!(output.report.stages[1].fan.unwrap().bytes_out, 6_888_896);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// **At the start** each has a stdin of its own, empty unless it says otherwise. Each line comes
+    /// whole, and those of one program in their order; a last line without an end gets one if
+    /// another comes behind it. Of a line of more than 64 KiB the rest is waited for, and the
+    /// other programs wait meanwhile. What passes goes through this process, by one thread.
+    ///
+    /// ```
+    /// use procwright::{Command, Pipeline};
+    ///
+    /// let logs = ["pear", "apple"].map(|name| Command::new("echo").arg(name));
+    /// let output = Pipeline::new([]).fan(logs).pipe(Command::new("sort")).check().run()?;
+    /// assert_eq!(output.stdout, b"apple\npear\n");
+    /// # Ok::<(), procwright::pipeline::Error>(())
+    /// ```
     #[doc(alias = "tee")]
     #[doc(alias = "fan_out")]
+    #[doc(alias = "fan_in")]
     pub fn fan(mut self, programs: impl IntoIterator<Item = Command<'a>>) -> Self {
         let before = self.stages.len();
         self.stages.extend(programs);
@@ -408,32 +424,47 @@ impl<'a> Pipeline<'a> {
 
     /// Which stage reads what which other writes.
     pub(super) fn shape(&self) -> Shape {
-        let abreast = self.fans.last().map_or(1, |(_, programs)| *programs);
-        Shape::new(self.stages.len(), abreast)
+        let size = |fan: Option<&(usize, usize)>| fan.map_or(1, |(_, programs)| *programs);
+        let first = self.fans.first().filter(|(before, _)| *before == 0);
+        let last = self.fans.last().filter(|(before, _)| *before > 0);
+        Shape::new(self.stages.len(), size(first), size(last))
     }
 
-    /// Finds a fan that is not at the end, or has nothing before it.
-    fn check_fan(&self) -> Result<(), Invalid> {
+    /// Finds a fan that is neither at the start nor at the end.
+    fn check_fans(&self) -> Result<(), Invalid> {
         let wrong = |problem: &str, hint: &str| Err(Invalid::new("fan", problem, hint));
         let of = self.stages.len();
-        let is_function_behind = |(before, programs): (usize, usize)| {
-            let mut functions = self.functions.iter();
-            functions.any(|(place, _)| *place >= before + programs)
-        };
-        match *self.fans.as_slice() {
-            [] => Ok(()),
-            [(_, 0)] => wrong("has no program", "name one at least"),
-            [(0, _)] => wrong(
-                "has no program before it, of whose output each gets all",
-                "put one before it: a cat, if it is stdin that each is to get",
-            ),
-            [fan] if fan.0 + fan.1 == of && !is_function_behind(fan) => Ok(()),
-            _ => wrong(
-                "has something behind it",
-                "each of its programs has an output of its own: end the pipeline with it, or run \
-                 what is to be behind one of them as `sh -c 'a | b'`",
-            ),
+        for (nth, (before, programs)) in self.fans.iter().copied().enumerate() {
+            if programs == 0 {
+                return wrong("has no program", "name one at least");
+            }
+            let end = before + programs;
+            if before == 0 {
+                if end == of && programs > 1 {
+                    return wrong(
+                        "is all that there is",
+                        "put a program before it, or one behind it, such as a cat",
+                    );
+                }
+                continue;
+            }
+            let has_function_behind = self.functions.iter().any(|(place, _)| *place >= end);
+            if end != of || has_function_behind {
+                return wrong(
+                    "has something behind it, and something before it",
+                    "one at the start may have something behind it; of one at the end each \
+                     program has an output of its own, and what is to be behind it can be named \
+                     with it as `sh -c 'a | b'`",
+                );
+            }
+            if nth > 0 && self.fans[nth - 1] == (0, before) && before > 1 && programs > 1 {
+                return wrong(
+                    "has another before it, and no program between",
+                    "put one between, such as a cat",
+                );
+            }
         }
+        Ok(())
     }
 
     /// Finds functions that are not between two programs, each alone.
@@ -442,13 +473,20 @@ impl<'a> Pipeline<'a> {
         let first_of_last = self.shape().first_of_last();
         let wrong = |problem: &str, hint: &str| Err(Invalid::new("pipe_fn", problem, hint));
         for (at, (before, _)) in self.functions.iter().enumerate() {
+            if self.shape().sources() > 1 && *before == self.shape().sources() {
+                return wrong(
+                    "has a fan before it",
+                    "put a cat between: a fan gives its lines to a program",
+                );
+            }
             if *before == first_of_last && self.shape().abreast() > 1 {
                 return wrong(
                     "has a fan behind it",
                     "put a cat between: a fan copies what a program writes",
                 );
             }
-            if *before == 0 || *before > first_of_last || *before >= of {
+            let is_among_the_first = *before < self.shape().sources();
+            if *before == 0 || is_among_the_first || *before > first_of_last || *before >= of {
                 return wrong(
                     "is not between two programs",
                     "what the first reads may come from stdin_iter or stdin_reader, and what the \
@@ -506,7 +544,7 @@ impl<'a> Pipeline<'a> {
                 "name a stage that there is",
             ));
         }
-        self.check_fan().or_else(invalid)?;
+        self.check_fans().or_else(invalid)?;
         let shape = self.shape();
         let last_buffer = self.elastic.keys().next_back().copied();
         if let Some(stage) = last_buffer.filter(|stage| !shape.is_read(*stage)) {
@@ -516,6 +554,16 @@ impl<'a> Pipeline<'a> {
                     "is behind stage {stage} of {of}, which count from 0, and there is no next"
                 ),
                 "name a stage before the last",
+            ));
+        }
+        let sources = shape.sources();
+        if sources > 1
+            && let Some(stage) = self.elastic.keys().find(|stage| **stage < sources)
+        {
+            return invalid(Invalid::new(
+                "elastic",
+                format!("is behind stage {stage} of {of}, which is in a fan at the start"),
+                "put a cat behind the fan, and the buffer behind that",
             ));
         }
         self.check_functions().or_else(invalid)?;
@@ -570,7 +618,7 @@ impl Commands {
 
     /// All of them in a line.
     pub(super) fn line(&self) -> String {
-        joined(self.each.iter().cloned(), self.shape.abreast())
+        joined(self.each.iter().cloned(), self.shape)
     }
 
     /// The error of a start that was refused.
@@ -645,7 +693,7 @@ pub(super) fn joinable<'a>(
     let Command {
         mut spec, hooks, ..
     } = stage;
-    let reads_last = place > 0;
+    let reads_last = shape.before(place).is_some();
     let feeds_next = shape.is_read(place);
     if spec.pty.is_some() {
         return Err(Invalid::new(

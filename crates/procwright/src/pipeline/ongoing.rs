@@ -141,6 +141,7 @@ fn concluded<M: Memory>(
             stop_duration: stops.max(),
             rule,
             stages,
+            shape: result.shape,
         },
         stdout: stdouts.pop().flatten(),
         beside: stdouts,

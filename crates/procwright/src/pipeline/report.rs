@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::judgement::{FunctionReport, Judgement, SuccessRule};
 use crate::buffer::Figures;
-use crate::run::{Failure, FunctionEnd, ReachedLimit, Reason, Report, predicate};
+use crate::run::{Failure, FunctionEnd, ReachedLimit, Reason, Report, Shape, predicate};
 
 /// Everything about a pipeline but its data.
 #[derive(Clone, Debug)]
@@ -23,6 +23,7 @@ pub struct PipelineReport {
     pub stop_duration: Option<Duration>,
     /// The rule by which it succeeds.
     pub rule: SuccessRule,
+    pub(super) shape: Shape,
 }
 
 /// What became of one stage.
@@ -30,14 +31,15 @@ pub struct PipelineReport {
 #[non_exhaustive]
 pub struct StageReport {
     /// Everything about its run. What passes to the next stage is not seen here: stdout has
-    /// figures at the last stage alone, and at each of a [fan](super::Pipeline::fan).
+    /// figures at the last stage alone, or at each of a [fan](super::Pipeline::fan) at the end.
     pub report: Report,
     /// What its end means for the whole.
     pub judgement: Judgement,
     /// Figures of the [elastic buffer](super::Pipeline::elastic) behind it; none without one.
     pub elastic: Option<Figures>,
-    /// Of a program of a [fan](super::Pipeline::fan): figures of what was passed on to it,
-    /// of which `bytes_in` came for it and `bytes_out` were written to its stdin. None of others.
+    /// Of a program of a [fan](super::Pipeline::fan) at the end: figures of what was passed on to
+    /// it, of which `bytes_in` came for it and `bytes_out` were written to its stdin. None of
+    /// others.
     pub fan: Option<Figures>,
     /// What became of the [function](super::Pipeline::pipe_fn) behind it; none without one.
     pub function: Option<FunctionReport>,
@@ -120,8 +122,7 @@ impl PipelineReport {
     /// one the beginning and the end.
     pub fn command(&self) -> String {
         let commands = self.stages.iter().map(|stage| stage.report.command());
-        let of_fan = self.stages.iter().filter(|stage| stage.fan.is_some());
-        joined(commands, of_fan.count())
+        joined(commands, self.shape)
     }
 
     /// How it came out, in a line without the commands: `ended well`, `failed: stage 2 of 3
@@ -167,11 +168,6 @@ impl PipelineReport {
         functions.filter(|(_, function)| function.judgement == Judgement::Failed)
     }
 
-    fn is_read_by_a_fan(&self, place: usize) -> bool {
-        let is_of_fan = |place: usize| self.stages.get(place).is_some_and(|one| one.fan.is_some());
-        is_of_fan(place + 1) && !is_of_fan(place)
-    }
-
     fn function_name(&self, place: usize) -> String {
         format!(
             "the function behind stage {} of {}",
@@ -214,7 +210,7 @@ impl PipelineReport {
             let command = stage.report.command();
             let ended = predicate(stage.report.status);
             let why = match stage.report.reason {
-                Reason::Finished if self.is_read_by_a_fan(place) => {
+                Reason::Finished if self.shape.behind(place).len() > 1 => {
                     "all that read it had ended, and not all well"
                 }
                 Reason::Finished => "the next one had failed",
@@ -241,14 +237,18 @@ fn told(end: FunctionEnd) -> &'static str {
     }
 }
 
-/// Commands with `|` between; the last ones, `abreast`, as one if there is more than one.
-pub(super) fn joined(commands: impl Iterator<Item = String>, abreast: usize) -> String {
-    let mut commands: Vec<String> = commands.collect();
-    if abreast > 1 {
-        let fan = commands.split_off(commands.len().saturating_sub(abreast));
-        commands.push(format!("{{{}}}", shortened(&fan, ", ", "programs")));
-    }
-    shortened(&commands, " | ", "stages")
+/// Commands with `|` between; those that stand side by side as one.
+pub(super) fn joined(commands: impl Iterator<Item = String>, shape: Shape) -> String {
+    let mut row: Vec<String> = commands.collect();
+    let one = |side_by_side: &[String]| match side_by_side {
+        [one] => one.clone(),
+        many => format!("{{{}}}", shortened(many, ", ", "programs")),
+    };
+    let last = row.split_off(shape.first_of_last());
+    let first: Vec<String> = row.drain(..shape.sources().min(row.len())).collect();
+    let first = (!first.is_empty()).then(|| one(&first));
+    let row: Vec<String> = first.into_iter().chain(row).chain([one(&last)]).collect();
+    shortened(&row, " | ", "stages")
 }
 
 /// All of these, or of many the beginning and the end.

@@ -92,6 +92,16 @@ impl Pipeline<'_> {
                 source,
             };
             check_stage(&stage, overflow).map_err(at_stage)?;
+            if place < shape.sources()
+                && shape.sources() > 1
+                && matches!(stage.spec.stdin, Stdin::Pipe)
+            {
+                return Err(at_stage(Invalid::new(
+                    "stdin",
+                    "is one of several: a pipeline that is spawned has one stdin",
+                    "put a cat before, or give each of the fan a file or bytes",
+                )));
+            }
             if !shape.is_read(place) && place + 1 < of && matches!(stage.spec.stdout, Sink::Capture)
             {
                 return Err(at_stage(Invalid::new(

@@ -5,6 +5,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use super::elastic::ElasticJoint;
 use super::fan::FanJoint;
 use super::function::{FunctionJoint, StageFunction};
+use super::merge::MergeJoint;
 use super::next_pipe::NextPipe;
 use crate::buffer::Figures;
 use crate::child::Unstarted;
@@ -28,6 +29,7 @@ pub(super) enum Between {
     Elastic(ElasticJoint),
     Function(FunctionJoint),
     Fan(FanJoint),
+    Merge(MergeJoint),
 }
 
 impl Between {
@@ -57,6 +59,15 @@ impl Between {
         })
     }
 
+    /// One that reads all of `inputs`, by lines. Returns the pipe to be read by the run behind, too.
+    ///
+    /// # Errors
+    /// No descriptor or thread is left.
+    pub(super) fn merge(inputs: Vec<OwnedFd>) -> Result<(Between, OwnedFd), Unstarted> {
+        let (joint, read) = MergeJoint::new(inputs)?;
+        Ok((Between::Merge(joint), read))
+    }
+
     /// Notes that all programs have been started.
     pub(super) fn begin(&mut self) {
         if let Between::Function(joint) = self {
@@ -70,6 +81,7 @@ impl Between {
             Between::Elastic(joint) => joint.awaited_fd(),
             Between::Function(joint) => joint.awaited_fd(),
             Between::Fan(joint) => joint.awaited_fd(),
+            Between::Merge(joint) => joint.awaited_fd(),
         }
     }
 
@@ -81,6 +93,7 @@ impl Between {
             Between::Elastic(joint) => Some((joint.next(), passes_on)),
             Between::Function(joint) => Some((joint.next(), passes_on)),
             Between::Fan(joint) => joint.next(reader),
+            Between::Merge(joint) => Some((joint.next(), passes_on)),
         }
     }
 
@@ -107,6 +120,7 @@ impl Between {
                 .note_end()
                 .map_err(|error| Failure::Foreign(Foreign::Function, error)),
             Between::Fan(joint) => joint.note_end().map_err(Failure::Io),
+            Between::Merge(joint) => joint.note_end().map_err(Failure::Io),
         }
     }
 
@@ -123,6 +137,7 @@ impl Between {
             Between::Elastic(joint) => joint.cut(),
             Between::Function(joint) => joint.cut(),
             Between::Fan(joint) => joint.cut(),
+            Between::Merge(joint) => joint.cut(),
         }
     }
 
@@ -137,7 +152,7 @@ impl Between {
     pub(super) fn figures(&self) -> Option<Figures> {
         match self {
             Between::Elastic(joint) => Some(joint.figures()),
-            Between::Function(_) | Between::Fan(_) => None,
+            Between::Function(_) | Between::Fan(_) | Between::Merge(_) => None,
         }
     }
 
@@ -145,13 +160,13 @@ impl Between {
     pub(super) fn fan_figures(&self, reader: usize) -> Option<Figures> {
         match self {
             Between::Fan(joint) => joint.figures(reader),
-            Between::Elastic(_) | Between::Function(_) => None,
+            Between::Elastic(_) | Between::Function(_) | Between::Merge(_) => None,
         }
     }
 
     pub(super) fn function(&self) -> Option<&FunctionJoint> {
         match self {
-            Between::Elastic(_) | Between::Fan(_) => None,
+            Between::Elastic(_) | Between::Fan(_) | Between::Merge(_) => None,
             Between::Function(joint) => Some(joint),
         }
     }

@@ -182,8 +182,8 @@ impl<M: Memory> JoinedRuns<'_, M> {
             let before = self.shape.before(place).map(|(before, _)| before);
             let inherits = inherited.is_none() || inherited != before;
             inherited = before;
-            let heirs = inherits.then(|| self.heirs_before(place)).flatten();
-            let others = heirs.into_iter().chain(self.pipe_before(place));
+            let heirs = inherits.then(|| self.heirs_before(place));
+            let others = heirs.into_iter().flatten().chain(self.pipe_before(place));
             let others = others.collect();
             let diagnosis = match by {
                 None => self.diagnosis(reason, place),
@@ -209,12 +209,13 @@ impl<M: Memory> JoinedRuns<'_, M> {
         }
     }
 
-    /// The pipe into the run of this place, if the program before it is gone and its run is
+    /// The pipes into the run of this place of which the program before it is gone and its run is
     /// over: then nobody else stops those that it has left behind with an end to write.
-    fn heirs_before(&self, place: usize) -> Option<RunPipe> {
-        let (before, _) = self.shape.before(place)?;
-        self.runs[before].is_closed().then_some(())?;
-        self.joints[before].write_end()
+    fn heirs_before(&self, place: usize) -> Vec<RunPipe> {
+        let before = self.shape.all_before(place);
+        let over = before.filter(|before| self.runs[*before].is_closed());
+        over.filter_map(|before| self.joints[before].write_end())
+            .collect()
     }
 
     /// The pipe into the run of this place from a thread of ours that passes on.
@@ -223,7 +224,7 @@ impl<M: Memory> JoinedRuns<'_, M> {
         self.joints[before].between.as_ref()?.read_end(reader)
     }
 
-    /// Buffers, functions and fans that pass on, by the places of the runs that they are behind.
+    /// Buffers, functions, fans and a merge that pass on, by the places of the runs that they are behind.
     fn passing_on(&self) -> impl Iterator<Item = (usize, &Between)> {
         let joints = self.joints.iter().enumerate();
         let between = joints.filter_map(|(place, joint)| Some((place, joint.between.as_ref()?)));

@@ -10,6 +10,7 @@ mod event_loop;
 mod explain;
 mod fan;
 mod function;
+mod merge;
 mod moment;
 mod next_pipe;
 mod shape;

@@ -38,7 +38,8 @@ pub(crate) struct JoinedStage<'a> {
 }
 
 /// Starts the runs, the stdout of each joined to the stdin of the next, or of all that stand side
-/// by side behind it: these have a [`Behind::Fan`] before them.
+/// by side behind it: these have a [`Behind::Fan`] before them. Those that stand side by side at
+/// the start have nothing else behind them than the next, which reads all of them.
 ///
 /// All that may be refused is had first: values, programs, pipes, files, threads. Then the last
 /// program is started first, so that one which reads has got nothing if one before it cannot be
@@ -84,6 +85,7 @@ pub(crate) fn start_joined<'a, M: Memory>(
     let mut joints: Vec<Joint> = Vec::with_capacity(specs.len());
     // One for each of those that are next.
     let mut read_ends = VecDeque::from_iter(stdin);
+    let mut to_merge = Vec::new();
     let parts = specs.iter().zip(stage_hooks).zip(launches);
     for (place, ((spec, stage_hooks), (launch, trace))) in parts.enumerate() {
         let mut joins = JoinEnds {
@@ -118,7 +120,18 @@ pub(crate) fn start_joined<'a, M: Memory>(
                 between,
                 ..Joint::default()
             });
-            read_ends = reads.into();
+            if shape.sources() > 1 && place < shape.sources() {
+                to_merge.extend(reads);
+                if to_merge.len() == shape.sources() {
+                    let made = Between::merge(std::mem::take(&mut to_merge));
+                    let made = made.map_err(|error| child::given_up(error, spec, trace));
+                    let (between, read) = made.map_err(at(place))?;
+                    joints[0].between = Some(between);
+                    read_ends.push_back(read);
+                }
+            } else {
+                read_ends = reads.into();
+            }
             joins.stdout = Some(write);
         }
         prepared.push(prepare(spec, launch, stage_hooks, joins, trace).map_err(at(place))?);
