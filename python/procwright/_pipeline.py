@@ -208,6 +208,9 @@ class Plan:
             self._given_to.append(own)
             if place < first and hasattr(stage, "keys") and "stdin" in stage:
                 one["stdin"] = source(own["stdin"], self.decoding)
+                if one["stdin"][0] == "iterator":
+                    hint = "of a Fan each reads a file or nothing: put a ['cat'] with that alone"
+                    raise bad_type(f"stages[{place}]['stdin']", own["stdin"], hint)
             elif place == 0 and first <= 1:
                 own.update(stdin=given["stdin"], input=given["input"])
                 one["stdin"] = self._source(given)
@@ -224,7 +227,9 @@ class Plan:
             "cancel": COMMON["cancel"](cancel),
             "success": given["success"],
             "ok_codes": _ok_codes(given["ok_codes"], len(stages)),
-            "elastic": _elastic(given["elastic"], last + 1, [behind for behind, _ in functions], first),
+            "elastic": _elastic(
+                given["elastic"], last + 1, [behind for behind, _ in functions], first
+            ),
             "fans": (first, fan),
             "functions": [(behind, runner(one, self.decoding)) for behind, one in functions],
             "on_event": event_hook(on_event),

@@ -130,6 +130,8 @@ def test_what_a_fan_cannot_be():
         pipeline(fan, ["cat"], elastic={0: True})
     with pytest.raises(InvalidValue, match="input and stdin are for one program"):
         pipeline(fan, ["cat"], input=b"x")
+    with pytest.raises(InvalidValue, match=r"^stages\[1\]\['stdin'\] is .*a file or nothing"):
+        pipeline(Fan(["cat"], {"args": ["cat"], "stdin": iter([b"x"])}), ["cat"])
     with pytest.raises(InvalidValue, match="name one at least"):
         Fan()
     with pytest.raises(InvalidValue, match="side by side already"):
@@ -147,7 +149,7 @@ def test_what_a_fan_cannot_be():
 
 def test_an_iterator_feeds_all_and_shell_lines_are_taken():
     given = iter(["a\n", "b\n"])
-    result = pipeline("cat", Fan("wc -l", "sort -r"), shell=True, input=given, text=True)
+    result = pipeline("cat", Fan("wc -l", "sort -r"), shell=True, stdin=given, text=True)
     assert [stage.stdout for stage in result.stages] == [None, "2\n", "b\na\n"]
 
 
