@@ -207,8 +207,9 @@ class Plan:
             }
             self._given_to.append(own)
             if place < first and hasattr(stage, "keys") and "stdin" in stage:
-                one["stdin"] = source(own["stdin"], self.decoding)
-                if one["stdin"][0] == "iterator":
+                kind, what = source(own["stdin"], self.decoding)
+                one["stdin"] = kind, what
+                if kind == "iterator":
                     hint = "of a Fan each reads a file or nothing: put a ['cat'] with that alone"
                     raise bad_type(f"stages[{place}]['stdin']", own["stdin"], hint)
             elif place == 0 and first <= 1:

@@ -37,6 +37,8 @@ pub(crate) struct Merge {
     holder: Option<usize>,
     /// True if the output ends in a line without an end, of an input that is over.
     is_torn: bool,
+    /// How many bytes were written.
+    written: u64,
 }
 
 struct Input {
@@ -72,6 +74,7 @@ impl Merge {
             growth: PipeGrowth::default(),
             holder: None,
             is_torn: false,
+            written: 0,
         }
     }
 
@@ -102,7 +105,8 @@ impl Merge {
 
     /// Waits for inputs that have something, and says which; none if all are at their ends.
     fn wait(&self) -> Result<Vec<usize>, Over> {
-        let failed = |source| Over::Failed(Error::Read { offset: 0, source });
+        let offset: u64 = self.inputs.iter().map(|input| input.taken).sum();
+        let failed = |source| Over::Failed(Error::Read { offset, source });
         loop {
             let output = self.output.get().map_err(failed)?;
             // That nobody reads is told without being asked for.
@@ -197,12 +201,14 @@ impl Merge {
     }
 
     fn write_all(&mut self, mut bytes: &[u8]) -> Result<(), Over> {
-        let failed = |source| Over::Failed(Error::Write { offset: 0, source });
+        let offset = self.written;
+        let failed = |source| Over::Failed(Error::Write { offset, source });
         let output = self.output.get().map_err(failed)?;
         while !bytes.is_empty() {
             match rustix::io::write(output, bytes) {
                 Ok(n) => {
                     bytes = &bytes[n..];
+                    self.written += n as u64;
                     self.growth.moved(output, n);
                 }
                 Err(Errno::PIPE) => return Err(Over::Unwanted),
