@@ -51,9 +51,8 @@ _PLAYED = {
 def calls_of(options: Mapping[str, Any], stages: list[dict[str, Any]]) -> list[Call]:
     """The call of each stage, with the options of a run. `stages` have their parameters."""
     if others := [name for name, value in options.items() if value and name not in _PLAYED]:
-        raise InvalidValue(
-            f"{others[0]} is given, and a Fake and a Cassette play no pipeline that has it"
-        )
+        name = "a Fan" if others[0] == "fans" else others[0]
+        raise InvalidValue(f"{name} is given, and a Fake and a Cassette play no pipeline with it")
     of_all = {name: options[name] for name in ("timeout", "idle_timeout", "stop", "cancel")}
     return [
         Call("pipeline", given["args"], {**raw, **of_all, **_OF_A_RUN}, given, place)

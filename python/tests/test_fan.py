@@ -9,6 +9,7 @@ from conftest import with_time
 
 import procwright
 from procwright import DEVNULL, Fan, InvalidValue, Overflow, pipeline
+from procwright.testing import Fake
 
 
 def judged(result):
@@ -185,3 +186,11 @@ def test_a_fan_at_both_ends_and_a_buffer_where_there_may_be_one():
         result = pipeline(Fan(["seq", "9"], ["seq", "9"]), ["cat"], fan, elastic=elastic, text=True)
         assert result.ok
         assert [stage.stdout for stage in result.stages] == [None, None, None, "18\n", "18\n"]
+
+
+def test_a_fake_refuses_it_by_name():
+    with Fake() as fake:
+        fake.register("anything")
+        for stages in (["a"], Fan(["b"], ["c"])), (Fan(["b"], ["c"]), ["a"]):
+            with pytest.raises(InvalidValue, match="a Fan is given, and a Fake"):
+                pipeline(*stages)
