@@ -16,6 +16,7 @@ use procwright::pipeline::{
     SuccessRule,
 };
 use procwright::process::Stop;
+use procwright::stream::{Closed, Framing, LineItem, LineReader, Patience};
 use procwright::{BoxError, Cancel, Command, Foreign, Overflow, Pipeline, Reason, Stdin};
 use test_support::alone;
 
@@ -220,6 +221,92 @@ fn a_stop_is_no_end_of_its_input() {
     // Also of one that takes no notice of it.
     assert_eq!(function(&output.report), (FunctionEnd::Returned, Success));
     assert!(!file.exists());
+}
+
+fn copy_by_streams(input: &mut StageInput, output: &mut StageOutput) -> Result<(), BoxError> {
+    io::copy(&mut input.reader()?, &mut output.writer()?)?;
+    Ok(())
+}
+
+#[test]
+fn its_reader_and_writer_are_its_streams() {
+    let output = Command::new("cat")
+        .stdin(Stdin::Bytes(vec![7; 3 << 20].into()))
+        .pipe_fn(copy_by_streams)
+        .pipe(Command::new("cat"))
+        .run()
+        .unwrap();
+    assert_eq!(output.stdout, vec![7; 3 << 20]);
+    // A write that nobody reads is known to be one.
+    let output = Command::new("yes")
+        .pipe_fn(copy_by_streams)
+        .pipe(Command::new("head").arg("-1"))
+        .run()
+        .unwrap();
+    assert_eq!(
+        function(&output.report),
+        (FunctionEnd::BrokenPipe, Forgiven)
+    );
+}
+
+#[test]
+fn its_reader_and_writer_are_closed_with_it() {
+    let (keep, kept) = channel();
+    let output = Command::new("yes")
+        .pipe_fn(move |input, output| {
+            // A close of its own does not let the next program see an end before it returns.
+            output.writer()?.close();
+            keep.send((input.reader()?, output.writer()?))?;
+            Ok(writeln!(output, "last")?)
+        })
+        .pipe(Command::new("cat"))
+        .run()
+        .unwrap();
+    assert_eq!(output.stdout, b"last\n");
+    let (mut reader, mut writer) = kept.recv().unwrap();
+    assert!(Closed::is(&reader.read(&mut [0]).unwrap_err()));
+    assert!(Closed::is(&writer.write(&[0]).unwrap_err()));
+}
+
+#[test]
+fn a_stop_is_no_end_of_its_reader_nor_of_a_line() {
+    let cancel = Cancel::new().unwrap();
+    let (saw, seen) = channel();
+    let caller = cancel.clone();
+    let reads = move |input: &mut StageInput, output: &mut StageOutput| {
+        let lines = LineReader::new(input.reader()?, Framing::default())?;
+        let next = || lines.next_line(Patience::NEVER_ENDING);
+        let first = next()?;
+        caller.cancel();
+        let errno = |error: io::Error| error.raw_os_error();
+        let rest = [next(), next()].map(|read| read.map_err(errno));
+        // Cut, which is once the programs are gone.
+        while !lines.is_closed() {
+            std::thread::yield_now();
+        }
+        let writer = output.writer()?;
+        let writes = [writer.check(), (&writer).write(b"x").map(drop)];
+        saw.send((
+            first,
+            rest,
+            next().map_err(errno),
+            writes.map(|one| one.map_err(errno)),
+        ))?;
+        Ok(())
+    };
+    let output = stopped(
+        shell("printf 'one\\nha'; exec sleep 1000")
+            .pipe_fn(reads)
+            .pipe(Command::new("cat"))
+            .cancel_on(&cancel),
+    );
+    let cut = Err(Some(ECANCELED));
+    let (first, rest, then, writes) = seen.recv().unwrap();
+    assert_eq!(first, Some(LineItem::from("one")));
+    assert_eq!(rest, [cut.clone(), cut.clone()]);
+    assert_eq!(then, cut);
+    assert_eq!(writes, [Err(Some(ECANCELED)), Err(Some(ECANCELED))]);
+    assert_eq!(output.report.reason, Reason::Cancelled);
 }
 
 #[test]

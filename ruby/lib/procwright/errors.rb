@@ -32,6 +32,19 @@ module Procwright
     include Error
   end
 
+  # A function between two programs has raised, which the pipeline has failed for.
+  # @private
+  class FunctionFailed < InternalError
+    # @return [Integer] the stage that it is behind, from 0
+    attr_reader :stage
+
+    def initialize(stage, words)
+      super("the function behind stage #{stage + 1} has failed: #{words}")
+      @stage = stage
+    end
+  end
+  private_constant :FunctionFailed
+
   # Included in the exceptions of a program that could not be started, and of which nothing
   # is left. They are those of the system, as Process.spawn raises them: a program that does
   # not exist is an Errno::ENOENT.
@@ -299,6 +312,8 @@ module Procwright
       def internal_error(words)
         InternalError.new("a mistake in procwright, please report it: #{words}")
       end
+
+      def function_failed(stage, words) = FunctionFailed.new(stage, words)
 
       def invalid_value(words) = InvalidValue.new(words)
 

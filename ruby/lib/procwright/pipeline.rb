@@ -6,15 +6,24 @@ module Procwright
   #
   #   Procwright.pipeline(["yes"], ["head", "-1"]).stdout # => "y\n"
   #   Procwright.pipeline({ argv: ["zcat", "log.gz"], chdir: "/var/log" }, ["grep", "-c", "500"], timeout: 60)
+  #   upcase = ->(input, output) { input.each_line { |line| output << line.upcase } }
+  #   Procwright.pipeline(["printf", "pear\\napple\\n"], upcase, ["sort"]).stdout # => "APPLE\nPEAR\n"
   #
-  # The pipes between are the kernel's: nothing passes through this process without `elastic`. All
-  # are started, or none; all have one deadline; and when one has to be stopped, all are, the last one first.
+  # The pipes between are the kernel's: nothing passes through this process but by a function or
+  # `elastic`. All are started, or none; all have one deadline; and when one has to be stopped, all are, the last one first.
   # Threads, signals and fibers are as with {run}.
   #
   # @overload pipeline(*stages, **options)
   #   @param stages [Array<Array, Hash, String>] what to run: each an Array of words as {run} takes
   #     them, which may begin with variables to set; or a Hash of options of {run} for this stage
-  #     alone with `argv:` among them, which come on top of those of all
+  #     alone with `argv:` among them, which come on top of those of all. Between two programs a
+  #     function may stand, what has `call`: it is called on a thread of its own, with a {Stream} of
+  #     what the first writes and a {Stream} to what the second reads, in the encodings of this call
+  #     and closed when it returns. What it returns is not looked at. Its exception stops all, the
+  #     second program before it sees an end, and comes through; that nobody reads its output,
+  #     Errno::EPIPE, is forgiven as it is of a program. Once all are stopped its reads and writes
+  #     raise Errno::ECANCELED; one that has not returned 2 s later is named by the error, and its
+  #     thread killed. Stages are counted without it
   #   @param input [String] the data that the first reads; so too `stdin`, as of {run}
   #   @param stdout [Symbol, String, IO, Integer, Array] where the last writes, as of {run}
   #   @param stderr [Symbol, String, IO, Integer, Array] where each writes its errors, as of {run};
@@ -67,6 +76,7 @@ module Procwright
     STAGE = "pass each stage as an Array of words, or as a Hash of options with argv among them"
     OK_CODES = "pass a Hash of stages, which count from 0, to Arrays of exit codes, such as { 1 => [1] }"
     ELASTIC = "pass true, a Procwright::Overflow, or a Hash of stages but the last, from 0, to these, such as { 0 => true }"
+    BUFFER_OR_FUNCTION = "leave it out for that stage, which has a function behind it"
 
     # A stage: its words, all of its options, and those that it alone has.
     Given = Struct.new(:argv, :options, :own)
@@ -77,6 +87,7 @@ module Procwright
       @options = options
       @encodings = encodings
       Arguments.refuse("stages", stages, "a pipeline has one program at least; #{STAGE}") if stages.empty?
+      stages, @functions = StageFunctions.split(stages)
       common = options.slice(*Options::STAGE.keys).except(*OF_ALL)
       # What is wrong with an option of all is not told of as that of a stage.
       Options.shell_program(common[:shell])
@@ -92,15 +103,19 @@ module Procwright
     def run
       @setups.first[:stdin] = @stdin || Options.stdin(@options, @encodings)
       # The thread that feeds the first stage may have made one.
-      setup = @whole.merge(stages: @setups, cancel: Cancel.native_of(@options[:cancel]), events: @options[:events])
-      telling_refusals { Fibers.on_thread { Native.pipeline(setup) } }
+      FunctionCaller.during(@functions, @encodings) do |callers|
+        options = setup(callers, events: @options[:events])
+        telling_refusals { Fibers.on_thread { Native.pipeline(options) } }
+      end
     end
 
     # Starts it, and leaves it to `kept`; `own` are the options that are for that alone.
+    # @return [Array<FunctionCaller>] those of its functions
     def spawn(kept, own)
       @setups.first[:stdin] = @stdin || Options.stdin(@options, @encodings)
-      setup = @whole.merge(own, stages: @setups, cancel: Cancel.native_of(@options[:cancel]))
-      telling_refusals { Native.spawn_pipeline(kept, setup) }
+      FunctionCaller.beginning(@functions, @encodings) do |callers|
+        telling_refusals { Native.spawn_pipeline(kept, setup(callers, own)) }
+      end
     end
 
     # The words of each stage.
@@ -118,6 +133,11 @@ module Procwright
     # Options that stages have as well, and that mean all of them here.
     OF_ALL = %i[timeout idle_timeout stop].freeze
     private_constant :OF_ALL
+
+    # All of it, for the extension.
+    def setup(callers, own)
+      @whole.merge(own, stages: @setups, functions: callers.map(&:parts), cancel: Cancel.native_of(@options[:cancel]))
+    end
 
     def whole(options) = Options::RUN.merge(options)
 
@@ -150,12 +170,16 @@ module Procwright
     # The policies of the buffers, with the stages that they are behind.
     def elastic(given, count)
       last_buffered = count - 2
-      behind = Hash.try_convert(given) || (0..last_buffered).to_h { |place| [place, given] }
+      has_function = @functions.to_h
+      free = (0..last_buffered).reject { |place| has_function.key?(place) }
+      behind = Hash.try_convert(given) || free.to_h { |place| [place, given] }
       # Where there are no stages for it, too, it is one of those that can be.
       policy("elastic", given) unless Hash.try_convert(given)
       policies = behind.map do |place, one|
         Arguments.number("a stage in elastic", place, 0..last_buffered, ELASTIC)
-        [place, policy("elastic[#{place}]", one)]
+        parts = policy("elastic[#{place}]", one)
+        Arguments.refuse("elastic[#{place}]", one, BUFFER_OR_FUNCTION) if parts && has_function.key?(place)
+        [place, parts]
       end
       policies.reject { |_, parts| parts.nil? }
     end

@@ -64,7 +64,7 @@ module Procwright
         listens: !@event_hook.nil?
       }
       @kept = Keeper.watch_pipeline(self, @argvs)
-      pipeline.spawn(@kept, setup)
+      @functions = pipeline.spawn(@kept, setup)
       adopt
       @pids = @native.pids.freeze
       make_streams
@@ -265,7 +265,13 @@ module Procwright
     def report(read)
       stdout, *stderr = read
       raw = @native.report(stdout, stderr)
-      raw && PipelineResult.new(raw, @encodings)
+      return if raw.nil?
+
+      # One that has not come out of a stop.
+      @functions&.each(&:finish)
+      PipelineResult.new(raw, @encodings)
+    rescue FunctionFailed => e
+      FunctionCaller.raise_error_of(@functions || [], e)
     end
 
     def timeout_error(seconds)

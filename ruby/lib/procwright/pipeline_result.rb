@@ -1,6 +1,11 @@
 # frozen_string_literal: true
 
 module Procwright
+  # What became of a function between two programs. `end` is `:returned`; `:broken_pipe`, nobody read
+  # what it wrote; `:failed`, it raised; `:cancelled`, it came out of a stop; `:running`, it did not.
+  # `judgement` is what that means for the whole, as of a {Stage}.
+  StageFunction = Struct.new(:end, :judgement)
+
   # What became of one stage of a pipeline: a {Result}, and its judgement. `stdout` is that of the
   # last stage alone.
   class Stage < Result
@@ -15,16 +20,23 @@ module Procwright
     #   `:dropped_bytes`; `:lost_bytes`; `:blocked_s`, the seconds in which it took nothing more. nil
     #   without one
     attr_reader :elastic
+    # @return [StageFunction, nil] what became of the function behind it; nil without one
+    attr_reader :function
 
     # @private
     def initialize(raw, encodings)
       super
       @judgement = raw[:judgement]
       @elastic = raw[:elastic].freeze
+      @function = raw[:function] && StageFunction.new(*raw[:function]).freeze
     end
 
-    def to_h = super.merge(judgement: judgement, elastic: elastic)
-    def deconstruct_keys(keys) = super.merge(judgement: judgement, elastic: elastic)
+    def to_h
+      parts = super.merge(judgement: judgement, elastic: elastic)
+      function ? parts.merge(function: function.to_h) : parts
+    end
+
+    def deconstruct_keys(keys) = super.merge(judgement: judgement, elastic: elastic, function: function)
     def inspect = "#<Procwright::Stage #{summary}: #{judgement}>"
   end
 

@@ -9,12 +9,13 @@
 //! writer · reader               the ends that a caller holds
 //! queue_reader · pipe_reader    behind a Reader: what the pump has read, or the bare pipe
 //! stall_watch                   output that is not read while the child is waited for
-//! output_monitor · pty_master   what is known of an output; what a terminal's ends share
+//! output_monitor · pty_master · function_flags   what is known of an output; what a terminal's ends, and a function's, share
 //! chunk · readiness · stalled   values
 //! ```
 
 mod chunk;
 mod from_fd;
+mod function_flags;
 mod lines;
 mod merged;
 mod output_monitor;
@@ -33,6 +34,7 @@ mod writer;
 pub use crate::spool::elastic::Broken;
 pub use crate::std_stream::StdStream;
 pub use chunk::Chunk;
+pub(crate) use function_flags::FunctionFlags;
 pub(crate) use lines::LineCutter;
 pub use lines::{
     Frame, Framing, Item, LineItem, LineReader, LineTooLong, Lines, Separator, TooLong,

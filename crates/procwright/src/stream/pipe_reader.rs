@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::chunk::Chunk;
+use super::function_flags::{FunctionFlags, closed_error};
 use super::output_monitor::PipeCounters;
 use crate::drain::BlockedTime;
-use procwright_os::handle::{Handle, Patience};
+use procwright_os::handle::{Handle, HandleError, Patience};
 use procwright_os::pipe::{self, FullProbe};
 use procwright_os::poll::Flags;
 use procwright_os::sync::{Mutex, MutexGuard};
+use rustix::io::Errno;
 
 /// Reads a pipe whose bytes are kept nowhere on this side.
 #[derive(Debug)]
@@ -20,6 +22,8 @@ pub(crate) struct PipeReader {
     meter: Mutex<PipeMeter>,
     /// Counters for the monitor of this output.
     counters: Arc<PipeCounters>,
+    /// Those of the function between two programs that reads it, if one does.
+    function: Option<Arc<FunctionFlags>>,
 }
 
 /// Measures how long the program could not write because of pauses between reads.
@@ -45,7 +49,16 @@ impl PipeReader {
                 asleep: 0,
             }),
             counters,
+            function: None,
         })
+    }
+
+    /// Has it be read by a function between two programs.
+    pub(crate) fn of_function(self, flags: Arc<FunctionFlags>) -> PipeReader {
+        PipeReader {
+            function: Some(flags),
+            ..self
+        }
     }
 
     pub(crate) fn handle(&self) -> &Handle {
@@ -73,17 +86,28 @@ impl PipeReader {
             }
             read
         });
-        let read = read?;
+        let read = read.map_err(|error| match error {
+            HandleError::Closed => self.closed_error(),
+            error => error.into(),
+        })?;
         if !buffer.is_empty() {
             self.counters.add_read(read);
         }
         Ok(match read {
             0 if !buffer.is_empty() => {
+                if self.function.as_ref().is_some_and(|its| its.is_stopping()) {
+                    return Err(Errno::CANCELED.into());
+                }
                 self.meter().blocked.close_probe();
                 Chunk::End
             }
             n => Chunk::Bytes(n),
         })
+    }
+
+    /// The error of a call on it once it is closed.
+    pub(crate) fn closed_error(&self) -> io::Error {
+        closed_error(self.function.as_deref())
     }
 
     /// Closes the handle, and counts the time for which the program has waited until now.

@@ -6,12 +6,13 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::chunk::Chunk;
+use super::function_flags::FunctionFlags;
 use super::output_monitor::PipeCounters;
 use super::pipe_reader::PipeReader;
 use super::queue_reader::QueueReader;
 use super::readiness::Readiness;
 use crate::spool::elastic::Figures;
-use procwright_os::handle::Patience;
+use procwright_os::handle::{Closed, Patience};
 use procwright_os::pipe::FullProbe;
 use procwright_os::ready::Interest;
 use procwright_os::time::Timeout;
@@ -54,6 +55,12 @@ impl Reader {
         counters: Arc<PipeCounters>,
     ) -> io::Result<Reader> {
         let pipe = PipeReader::new(fd, probe, counters)?;
+        Ok(Reader(Arc::new(ReaderSource::Pipe(pipe))))
+    }
+
+    /// Reads for a function between two programs.
+    pub(crate) fn of_function(fd: OwnedFd, flags: Arc<FunctionFlags>) -> io::Result<Reader> {
+        let pipe = PipeReader::new(fd, None, Arc::default())?.of_function(flags);
         Ok(Reader(Arc::new(ReaderSource::Pipe(pipe))))
     }
 
@@ -157,6 +164,14 @@ impl Reader {
         match &*self.0 {
             ReaderSource::Pipe(pipe) => pipe.close(),
             ReaderSource::Queue(queue) => queue.close(),
+        }
+    }
+
+    /// The error of a call on it once it is closed.
+    pub(super) fn closed_error(&self) -> io::Error {
+        match &*self.0 {
+            ReaderSource::Pipe(pipe) => pipe.closed_error(),
+            ReaderSource::Queue(_) => io::Error::other(Closed),
         }
     }
 

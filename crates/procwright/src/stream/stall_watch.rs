@@ -63,7 +63,6 @@ impl StallWatch {
     }
 
     /// The watch of a stream that is no child's: it tells of nothing.
-    #[cfg(test)]
     pub(super) fn none() -> Arc<StallWatch> {
         let never = Timeout::NEVER;
         Arc::new(StallWatch::new(Vec::new(), never, PerStream::default()))

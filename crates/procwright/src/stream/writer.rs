@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use super::function_flags::{FunctionFlags, closed_error};
 use super::pty_master::PtyMaster;
 use super::readiness::Readiness;
 use super::stall_watch::{StallCheck, StallWatch};
@@ -44,6 +45,8 @@ struct WriterShared {
     others: Vec<Arc<StallWatch>>,
     /// The keyboard, if it is a terminal.
     keyboard: Option<Keyboard>,
+    /// Those of the function between two programs that writes, if one does.
+    function: Option<Arc<FunctionFlags>>,
 }
 
 /// The input of a terminal.
@@ -133,6 +136,19 @@ impl Writer {
             watch,
             others,
             keyboard: None,
+            function: None,
+        })))
+    }
+
+    /// Writes for a function between two programs.
+    pub(crate) fn of_function(fd: OwnedFd, flags: Arc<FunctionFlags>) -> io::Result<Writer> {
+        let handle = Arc::new(Handle::new(fd)?);
+        Ok(Writer(Arc::new(WriterShared {
+            handle,
+            watch: StallWatch::none(),
+            others: Vec::new(),
+            keyboard: None,
+            function: Some(flags),
         })))
     }
 
@@ -154,6 +170,7 @@ impl Writer {
             watch,
             others: Vec::new(),
             keyboard: Some(keyboard),
+            function: None,
         })))
     }
 
@@ -205,7 +222,13 @@ impl Writer {
                     Err(e) if self.0.keyboard.is_some() && pty::is_end(&e) => {
                         Err(io::ErrorKind::BrokenPipe.into())
                     }
-                    Err(e) => Err(e),
+                    Err(e) => {
+                        let broken = e.kind() == io::ErrorKind::BrokenPipe;
+                        if let Some(flags) = self.0.function.as_ref().filter(|_| broken) {
+                            flags.note_no_reader();
+                        }
+                        Err(e)
+                    }
                 }
             });
             let now = Instant::now();
@@ -221,6 +244,7 @@ impl Writer {
                     others.into_iter().for_each(|other| other.interrupted(now));
                     return Err(HandleError::Interrupted.into());
                 }
+                Err(HandleError::Closed) => return Err(self.closed_error()),
                 written => return Ok(written?),
             }
         }
@@ -248,9 +272,13 @@ impl Writer {
             return Err(fork::used_in_fork());
         }
         match self.0.handle.is_closed() {
-            true => Err(io::Error::other(super::Closed)),
+            true => Err(self.closed_error()),
             false => Ok(()),
         }
+    }
+
+    fn closed_error(&self) -> io::Error {
+        closed_error(self.0.function.as_deref())
     }
 
     /// The number of the pipe, to be handed on: see

@@ -14,11 +14,17 @@ use crate::interruptible::{Interrupts, poll_readable};
 pub(crate) struct Exchange<Q, A> {
     /// Held by the thread that asks.
     turn: Mutex<()>,
-    state: Mutex<State<Q, A>>,
+    shared: Mutex<Shared<Q, A>>,
     /// Wakes the thread that asks.
     answered: Condvar,
     /// Wakes Ruby's.
     came: Wake,
+}
+
+struct Shared<Q, A> {
+    state: State<Q, A>,
+    /// There are no answers any more, but one that was given already.
+    is_closed: bool,
 }
 
 enum State<Q, A> {
@@ -28,8 +34,6 @@ enum State<Q, A> {
     /// Ruby's thread has the question.
     Taken,
     Answered(A),
-    /// There are no answers any more.
-    Closed,
 }
 
 impl<Q, A> Exchange<Q, A> {
@@ -38,7 +42,10 @@ impl<Q, A> Exchange<Q, A> {
     pub(crate) fn new() -> std::io::Result<Exchange<Q, A>> {
         Ok(Exchange {
             turn: Mutex::new(()),
-            state: Mutex::new(State::Idle),
+            shared: Mutex::new(Shared {
+                state: State::Idle,
+                is_closed: false,
+            }),
             answered: Condvar::new(),
             came: Wake::new()?,
         })
@@ -47,19 +54,19 @@ impl<Q, A> Exchange<Q, A> {
     /// Asks, and waits for the answer; none once it is closed.
     pub(crate) fn ask(&self, question: Q) -> Option<A> {
         let _turn = self.turn.lock();
-        self.change(State::Asked(question));
+        let mut shared = self.shared.lock();
+        if shared.is_closed {
+            return None;
+        }
+        shared.state = State::Asked(question);
         self.came.ring();
-        let mut state = self.state.lock();
         loop {
-            match std::mem::replace(&mut *state, State::Idle) {
+            match std::mem::replace(&mut shared.state, State::Idle) {
                 State::Answered(answer) => return Some(answer),
-                State::Closed => {
-                    *state = State::Closed;
-                    return None;
-                }
+                _ if shared.is_closed => return None,
                 other => {
-                    *state = other;
-                    state = self.answered.wait(state);
+                    shared.state = other;
+                    shared = self.answered.wait(shared);
                 }
             }
         }
@@ -74,16 +81,15 @@ impl<Q, A> Exchange<Q, A> {
         let interrupts = Interrupts::watch()?;
         while is_ours() {
             self.came.silence();
-            let mut state = self.state.lock();
-            match std::mem::replace(&mut *state, State::Taken) {
-                State::Asked(question) => return Ok(Some(question)),
-                State::Closed => {
-                    *state = State::Closed;
-                    return Ok(None);
-                }
-                other => *state = other,
+            let mut shared = self.shared.lock();
+            if shared.is_closed {
+                return Ok(None);
             }
-            drop(state);
+            match std::mem::replace(&mut shared.state, State::Taken) {
+                State::Asked(question) => return Ok(Some(question)),
+                other => shared.state = other,
+            }
+            drop(shared);
             let watched = [self.came.as_fd(), interrupts.as_fd()];
             interrupts.without_gvl(|| poll_readable(&watched, Deadline::NEVER))?;
         }
@@ -92,21 +98,14 @@ impl<Q, A> Exchange<Q, A> {
 
     /// Answers the question that was taken.
     pub(crate) fn answer(&self, answer: A) {
-        self.change(State::Answered(answer));
+        self.shared.lock().state = State::Answered(answer);
+        self.answered.notify_all();
     }
 
     /// There are no answers any more, and nobody waits for one.
     pub(crate) fn close(&self) {
-        self.change(State::Closed);
-        self.came.ring();
-    }
-
-    fn change(&self, to: State<Q, A>) {
-        let mut state = self.state.lock();
-        if !matches!(*state, State::Closed) {
-            *state = to;
-        }
-        drop(state);
+        self.shared.lock().is_closed = true;
         self.answered.notify_all();
+        self.came.ring();
     }
 }

@@ -21,6 +21,7 @@ mod event_handover;
 mod exchange;
 mod explained;
 mod fiber;
+mod function_handover;
 mod gvl;
 mod handover;
 mod interruptible;
@@ -63,6 +64,7 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     cancel::define(ruby, &native)?;
     pipe_end::define(ruby, &native)?;
     event_handover::define(ruby, &native)?;
+    function_handover::define(ruby, &native)?;
     run::define(&native)?;
     pipeline::define(&native)?;
     pipeline_child::define(ruby, &native)?;

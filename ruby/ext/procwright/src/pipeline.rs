@@ -1,5 +1,7 @@
 //! `Procwright.pipeline`.
 
+use std::sync::Arc;
+
 use magnus::{
     Error, IntoValue, Object, RArray, RHash, RModule, RString, Ruby, TryConvert, Value, function,
 };
@@ -8,11 +10,12 @@ use procwright::error::Step;
 use procwright::pipeline::{PipelineReport, SuccessRule};
 use procwright::process::Stop;
 use procwright::time::Timeout;
-use procwright::{Cancel, Command, Failure, Overflow, Pipeline, Spec};
+use procwright::{Cancel, Command, Failure, Foreign, Overflow, Pipeline, Spec};
 
 use crate::arguments::{seconds, stop};
-use crate::errors::{choice_error, guarded, pipeline_error, start_refused};
+use crate::errors::{choice_error, exception, guarded, pipeline_error, start_refused};
 use crate::event_handover::EventHandover;
+use crate::function_handover::{self, FunctionCall, FunctionHandover};
 use crate::interruptible::{Interrupts, PauseOnInterrupt};
 use crate::options::{Options, OverflowParts, each, overflow};
 use crate::report::{self, UNTIL_EXIT};
@@ -85,6 +88,8 @@ pub(crate) struct Whole {
     rule: SuccessRule,
     ok_codes: Vec<(usize, Vec<i32>)>,
     elastic: Vec<(usize, Overflow)>,
+    /// By the stages that they are behind.
+    functions: Vec<(usize, Arc<FunctionCall>)>,
 }
 
 impl Whole {
@@ -113,6 +118,10 @@ impl Whole {
                 let (stage, policy) = <(usize, OverflowParts)>::try_convert(behind)?;
                 Ok((stage, overflow(policy)?))
             })?,
+            functions: each(options.get("functions")?, |behind| {
+                let (stage, function) = <(usize, &FunctionHandover)>::try_convert(behind)?;
+                Ok((stage, function.call()))
+            })?,
         })
     }
 
@@ -126,6 +135,9 @@ impl Whole {
         }
         for (stage, policy) in &self.elastic {
             pipeline = pipeline.elastic(*stage, *policy);
+        }
+        for (stage, call) in &self.functions {
+            pipeline = pipeline.function(*stage, function_handover::hook(call));
         }
         if let Some(stop) = self.stop {
             pipeline = pipeline.stop(stop);
@@ -191,6 +203,11 @@ pub(crate) fn result(
         let buffer = stage.elastic.as_ref();
         let buffer = buffer.map(|found| figures(ruby, found)).transpose()?;
         put("elastic", buffer.into_value_with(ruby))?;
+        let function = stage.function.map(|found| {
+            let names = [found.end.name(), found.judgement.name()];
+            ruby.ary_new_from_values(&names.map(|name| ruby.to_symbol(name)))
+        });
+        put("function", function.into_value_with(ruby))?;
         stages.push(hash)?;
     }
     let hash = ruby.hash_new();
@@ -217,6 +234,9 @@ pub(crate) fn raise_failure(
     let Some((stage, failure)) = failure else {
         return Ok(());
     };
+    if let (Some(place), Failure::Foreign(Foreign::Function, error)) = (stage, &failure) {
+        return Err(exception("function_failed", (place, error.to_string())));
+    }
     let command = match stage {
         Some(place) => report.stages[place].report.command(),
         None => report.command(),

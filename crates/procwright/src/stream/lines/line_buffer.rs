@@ -5,6 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rustix::io::Errno;
+
 use super::framing::{Frame, Framing, TooLong};
 use crate::stream::{Chunk, Closed};
 
@@ -360,9 +362,11 @@ impl LineBuffer {
     }
 }
 
-/// Whether the call that failed so may succeed the next time.
+/// Whether the error has no place in the stream: the call that failed so may succeed the next
+/// time, or the stream was cut there by a stop, and then the bytes before it are no last line.
 pub(in crate::stream) fn is_transient(error: &io::Error) -> bool {
     use io::ErrorKind::{Interrupted, OutOfMemory, TimedOut, Unsupported};
     let kinds = [Interrupted, OutOfMemory, TimedOut, Unsupported];
-    Closed::is(error) || kinds.contains(&error.kind())
+    let is_cut = error.raw_os_error() == Some(Errno::CANCELED.raw_os_error());
+    Closed::is(error) || is_cut || kinds.contains(&error.kind())
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::framing::{Frame, Framing};
 use super::line_buffer::{AfterBuffer, BUFFER, LineBuffer};
-use crate::stream::{Chunk, Closed, Patience, Reader};
+use crate::stream::{Chunk, Patience, Reader};
 use procwright_os::Invalid;
 use procwright_os::fork;
 use procwright_os::handle::{InterruptibleGuard, InterruptibleLock};
@@ -234,7 +234,7 @@ impl LineReader {
             return Err(fork::used_in_fork());
         }
         match self.reader.is_closed() {
-            true => Err(io::Error::other(Closed)),
+            true => Err(self.reader.closed_error()),
             false => Ok(()),
         }
     }

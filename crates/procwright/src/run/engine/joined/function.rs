@@ -4,7 +4,6 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Builder;
 
@@ -13,9 +12,11 @@ use rustix::io::Errno;
 use super::next_pipe::{NextPipe, RingOnDrop};
 use crate::child::Unstarted;
 use crate::error::{BoxError, SpawnError, Step};
+use crate::stream::{FunctionFlags, Reader, Writer};
 use procwright_os::fork::{CloseOnFork, ProcessOwned};
 use procwright_os::poll::{self, Fd, Flags};
 use procwright_os::signal::without_sigpipe;
+use procwright_os::sync::Mutex;
 use procwright_os::time::Deadline;
 use procwright_os::wake::Wake;
 
@@ -83,17 +84,36 @@ pub struct StageOutput {
     control: Arc<Control>,
 }
 
-/// What the function's streams and the loop of the pipeline have together. The flags order no
-/// other memory: what they tell of happens by system calls.
+/// What the function's streams and the loop of the pipeline have together.
 #[derive(Debug)]
 struct Control {
     /// Rung when the function is to come out.
     cut: Wake,
-    is_stopping: AtomicBool,
-    has_no_reader: AtomicBool,
+    flags: Arc<FunctionFlags>,
+    lent: Mutex<Lent>,
+}
+
+/// The readers and writers that the function was given.
+#[derive(Debug, Default)]
+struct Lent {
+    /// The function has returned, or is to come out: those that are made later are closed.
+    is_over: bool,
+    readers: Vec<Reader>,
+    writers: Vec<Writer>,
 }
 
 impl Control {
+    fn close_lent(&self) {
+        let mut lent = self.lent.lock();
+        lent.is_over = true;
+        for reader in lent.readers.drain(..) {
+            reader.close();
+        }
+        for writer in lent.writers.drain(..) {
+            writer.close();
+        }
+    }
+
     /// Waits until one of `flags` is so.
     fn wait(&self, fd: BorrowedFd<'_>, flags: Flags) -> io::Result<()> {
         loop {
@@ -111,6 +131,67 @@ impl Control {
     }
 }
 
+impl StageInput {
+    /// A [`Reader`] of the same pipe, which any thread may close, whose reads may have a patience,
+    /// and which can be read by lines. What was told of reads holds for its own. It is closed when
+    /// the function returns.
+    ///
+    /// ```
+    /// use procwright::Command;
+    /// use procwright::stream::{Framing, LineItem, LineReader};
+    /// use std::io::Write;
+    ///
+    /// let output = Command::new("printf").arg("pear\\napple\\n")
+    ///     .pipe_fn(|input, output| {
+    ///         let input = LineReader::new(input.reader()?, Framing::default())?;
+    ///         for item in input.lines() {
+    ///             if let LineItem::Line(line) = item? {
+    ///                 writeln!(output, "{}", line.len())?;
+    ///             }
+    ///         }
+    ///         Ok(())
+    ///     })
+    ///     .pipe(Command::new("sort"))
+    ///     .run()?;
+    /// assert_eq!(output.stdout, b"4\n5\n");
+    /// # Ok::<(), procwright::pipeline::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub fn reader(&self) -> io::Result<Reader> {
+        let fd = self.fd.get()?.try_clone_to_owned()?;
+        let reader = Reader::of_function(fd, Arc::clone(&self.control.flags))?;
+        let mut lent = self.control.lent.lock();
+        if lent.is_over {
+            reader.close();
+        } else {
+            lent.readers.push(reader.clone());
+        }
+        Ok(reader)
+    }
+}
+
+impl StageOutput {
+    /// A [`Writer`] to the same pipe, which any thread may close, and whose writes may have a
+    /// patience. What was told of writes holds for its own. It is closed when the function returns;
+    /// the next program does not see an end of its input before.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub fn writer(&self) -> io::Result<Writer> {
+        let fd = self.fd.get()?.try_clone_to_owned()?;
+        let writer = Writer::of_function(fd, Arc::clone(&self.control.flags))?;
+        let mut lent = self.control.lent.lock();
+        if lent.is_over {
+            writer.close();
+        } else {
+            lent.writers.push(writer.clone());
+        }
+        Ok(writer)
+    }
+}
+
 impl Read for StageInput {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {
@@ -122,7 +203,7 @@ impl Read for StageInput {
             match rustix::io::read(fd, &mut *buffer) {
                 Err(Errno::INTR | Errno::AGAIN) => {}
                 // The stop is noted before its first signal, and so before the end that this makes.
-                Ok(0) if self.control.is_stopping.load(Ordering::Relaxed) => {
+                Ok(0) if self.control.flags.is_stopping() => {
                     return Err(Errno::CANCELED.into());
                 }
                 read => return Ok(read?),
@@ -144,7 +225,7 @@ impl Write for StageOutput {
                 Err(error) => match error.kind() {
                     io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock => {}
                     io::ErrorKind::BrokenPipe => {
-                        self.control.has_no_reader.store(true, Ordering::Relaxed);
+                        self.control.flags.note_no_reader();
                         return Err(error);
                     }
                     _ => return Err(error),
@@ -193,8 +274,8 @@ impl FunctionJoint {
         let (next, read, write) = NextPipe::new().map_err(no_descriptor)?;
         let control = Arc::new(Control {
             cut: Wake::new().map_err(no_descriptor)?,
-            is_stopping: AtomicBool::new(false),
-            has_no_reader: AtomicBool::new(false),
+            flags: Arc::default(),
+            lent: Mutex::default(),
         });
         let done = Arc::new(Wake::new().map_err(no_descriptor)?);
         let output = Arc::new(CloseOnFork::new(write));
@@ -209,6 +290,7 @@ impl FunctionJoint {
         let rung_at_end = RingOnDrop(Arc::clone(&done));
         let (begin, begun) = channel();
         let (tell, told) = channel();
+        let lender = Arc::clone(&control);
         let call = move || {
             let rung_at_end = ProcessOwned::new(rung_at_end);
             if begun.recv().is_err() {
@@ -220,6 +302,7 @@ impl FunctionJoint {
                 // The function has forked. The pipeline is the parent's, and so is its error.
                 return;
             }
+            lender.close_lent();
             drop((input, stage_output));
             let _ = tell.send(returned.unwrap_or_else(|_| Err(PANICKED.into())));
         };
@@ -267,8 +350,8 @@ impl FunctionJoint {
         };
         let returned = returned.try_recv();
         let returned = returned.unwrap_or_else(|_| Err(PANICKED.into()));
-        let is_stopping = self.control.is_stopping.load(Ordering::Relaxed);
-        let has_no_reader = self.control.has_no_reader.load(Ordering::Relaxed);
+        let is_stopping = self.control.flags.is_stopping();
+        let has_no_reader = self.control.flags.has_no_reader();
         let (end, failure) = match returned {
             Ok(()) => (FunctionEnd::Returned, None),
             Err(error) if has_no_reader && is_broken_pipe(&error) => {
@@ -288,12 +371,13 @@ impl FunctionJoint {
     pub(super) fn note_stop(&mut self, has_input: bool) {
         let has_room = self.next.look().is_some_and(|ends| !ends.is_full);
         self.held_up = self.returned.is_some() && has_input && has_room;
-        self.control.is_stopping.store(true, Ordering::Relaxed);
+        self.control.flags.note_stop();
     }
 
     /// Has its reads and writes fail from now on.
     pub(super) fn cut(&self) {
         self.control.cut.ring();
+        self.control.close_lent();
     }
 
     /// Waits for it no more.
