@@ -306,8 +306,31 @@ def held(*stages, check=False, **kwargs):
     return result
 
 
+class Failed(Exception):
+    pass
+
+
+def first_line(file):
+    yield file.readline()
+
+
+def fail(file):
+    yield from first_line(file)
+    raise Failed("on purpose")
+
+
+FUNCTIONS = {
+    "copy": lambda file: iter(lambda: file.read1(65536), b""),
+    "upcase": lambda file: (line.upper() for line in file),
+    "first_line": first_line,
+    "fail": fail,
+}
+
+
 def pipeline_stage(stage, child):
-    """A stage: its words, or its words and options of its own."""
+    """A stage: its words, or its words and options of its own; a function."""
+    if "function" in stage:
+        return FUNCTIONS[stage["function"]]
     if isinstance(stage, list):
         return [child if word == "$CHILD" else word for word in stage]
     own = dict(stage)
@@ -343,6 +366,11 @@ def check_pipeline(case, child, call):
         assert (refused.value.step, refused.value.errno) == (expected["step"], expected["errno"])
         if "stage" in expected:
             assert f"stage {expected['stage'] + 1} of " in str(refused.value)
+        return
+    if error == "function":
+        with pytest.raises(Failed) as failed:
+            call(*stages, **kwargs)
+        assert expected["says"] == [str(failed.value)]
         return
     if error is None:
         try:
@@ -381,6 +409,9 @@ def pipeline_fact(name, result):
             None if stage.stderr is None else stage.stderr.decode() for stage in stages
         ],
         "passed_on": lambda: [stage.elastic and stage.elastic.bytes_out for stage in stages],
+        "functions": lambda: [
+            stage.function and [stage.function.end, stage.function.judgement] for stage in stages
+        ],
         "held": lambda: bool(result.stdout_info.held_by),
         "survivors": lambda: sum(len(stage.survivors) for stage in stages),
     }[name]()

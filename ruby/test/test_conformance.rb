@@ -214,8 +214,21 @@ class TestConformanceOfPipelines < Minitest::Test
   # What comes of a pipeline that a caller holds.
   def held(*stages, **options) = Procwright.spawn_pipeline(*stages, **options, &:result)
 
-  # A stage: its words, or a Hash of these and options of its own.
+  class Failed < StandardError; end
+
+  FUNCTIONS = {
+    "copy" => ->(input, output) { IO.copy_stream(input, output) },
+    "upcase" => ->(input, output) { input.each_line { |line| output << line.upcase } },
+    "first_line" => ->(input, output) { output << input.gets },
+    "fail" => lambda do |input, output|
+      output << input.gets
+      raise Failed, "on purpose"
+    end
+  }.freeze
+
+  # A stage: its words, or a Hash of these and options of its own; a function.
   def stage(given)
+    return FUNCTIONS.fetch(given["function"]) if given.is_a?(Hash) && given.key?("function")
     return given.map { |word| word == "$CHILD" ? CHILD : word } if given.is_a?(Array)
 
     { argv: stage(given["argv"]), **options(given.except("argv")) }
@@ -254,6 +267,7 @@ class TestConformanceOfPipelines < Minitest::Test
     when "spawn"
       refused = assert_raises(Procwright::SpawnError, &call)
       assert_equal expected, { "step" => refused.step.name, "errno" => refused.errno, "stage" => refused.stage }.slice(*expected.keys)
+    when "function" then assert_equal expected["says"], [assert_raises(Failed, &call).message]
     else
       result = outcome(error, expected, call)
       assert_equal expected, expected.keys.to_h { |name| [name, fact(name, result)] }
@@ -291,6 +305,7 @@ class TestConformanceOfPipelines < Minitest::Test
     when "stdout_bytes" then result.stdout.bytesize
     when "stderrs" then result.stages.map(&:stderr)
     when "passed_on" then of_each.call { |stage| stage.elastic&.fetch(:bytes_out) }
+    when "functions" then of_each.call { |stage| stage.function&.map(&:name) }
     when "held" then !result.stdout_info.held_by.empty?
     when "survivors" then result.stages.sum { |stage| stage.survivors.size }
     else flunk "unknown fact #{name}"

@@ -2,13 +2,16 @@
 //! `conformance/pipeline.json`.
 
 use std::collections::BTreeMap;
+use std::io::{self, BufRead, BufReader, Write};
 use std::time::Duration;
 
-use procwright::pipeline::{Error, PipelineOutput, SuccessRule};
+use procwright::pipeline::{Error, PipelineOutput, StageInput, StageOutput, SuccessRule};
 use procwright::process::{Exit, Stop};
 use procwright::spec::{SetupOption, SetupValue};
 use procwright::time::Timeout;
-use procwright::{Beyond, Command, Limit, Overflow, Pipeline, Reason, Sink, Spec};
+use procwright::{
+    Beyond, BoxError, Command, Foreign, Limit, Overflow, Pipeline, Reason, Sink, Spec,
+};
 use serde_json::{Map, Value, json};
 use test_support::{sys, watchdog};
 
@@ -66,6 +69,35 @@ fn stage<'a>(stage: &Value, of_all: &Map<String, Value>) -> Command<'a> {
     Command::from_spec(spec)
 }
 
+type Function = fn(&mut StageInput, &mut StageOutput) -> Result<(), BoxError>;
+
+fn function(name: &str) -> Function {
+    match name {
+        "copy" => |input, output| {
+            io::copy(input, output)?;
+            Ok(())
+        },
+        "upcase" => |input, output| {
+            for line in BufReader::new(input).lines() {
+                writeln!(output, "{}", line?.to_uppercase())?;
+            }
+            Ok(())
+        },
+        "first_line" => first_line,
+        "fail" => |input, output| {
+            first_line(input, output)?;
+            Err("on purpose".into())
+        },
+        other => panic!("unknown function {other}"),
+    }
+}
+
+fn first_line(input: &mut StageInput, output: &mut StageOutput) -> Result<(), BoxError> {
+    let mut line = Vec::new();
+    BufReader::new(input).read_until(b'\n', &mut line)?;
+    Ok(output.write_all(&line)?)
+}
+
 fn outcome(case: &Value) -> Result<PipelineOutput, Error> {
     let mut of_stages = case["options"].as_object().cloned().unwrap_or_default();
     let mut take = |name: &str| of_stages.remove(name);
@@ -76,7 +108,16 @@ fn outcome(case: &Value) -> Result<PipelineOutput, Error> {
     let (signal, grace, stdout) = (take("signal"), take("grace"), take("stdout"));
     let stages = case["stages"].as_array().unwrap();
     let last = stages.len().wrapping_sub(1);
-    let one = |place: usize, words: &Value| {
+    let mut pipeline = Pipeline::new([]);
+    for (place, words) in stages.iter().enumerate() {
+        if let Some(name) = words["function"].as_str() {
+            pipeline = pipeline.pipe_fn(function(name));
+            continue;
+        }
+        if let Some(programs) = words["fan"].as_array() {
+            pipeline = pipeline.fan(programs.iter().map(|words| stage(words, &of_stages)));
+            continue;
+        }
         let mut stage = stage(words, &of_stages);
         if let Some(hex) = case["stdin_hex"].as_str().filter(|_| place == 0) {
             stage = stage.stdin_bytes(unhex(hex));
@@ -84,17 +125,10 @@ fn outcome(case: &Value) -> Result<PipelineOutput, Error> {
         if let Some(zeros) = case["stdin_zeros"].as_u64().filter(|_| place == 0) {
             stage = stage.stdin_bytes(vec![0; usize::try_from(zeros).unwrap()]);
         }
-        match stdout.as_ref().filter(|_| place == last) {
-            Some(place) => stage.stdout(sink(place)),
-            None => stage,
+        if let Some(place) = stdout.as_ref().filter(|_| place == last) {
+            stage = stage.stdout(sink(place));
         }
-    };
-    let mut pipeline = Pipeline::new([]);
-    for (place, words) in stages.iter().enumerate() {
-        pipeline = match words["fan"].as_array() {
-            Some(programs) => pipeline.fan(programs.iter().map(|words| stage(words, &of_stages))),
-            None => pipeline.pipe(one(place, words)),
-        };
+        pipeline = pipeline.pipe(stage);
     }
     if let Some(rule) = rule {
         pipeline = pipeline.success_rule(match rule.as_str().unwrap() {
@@ -158,6 +192,13 @@ fn check(case: &Value, outcome: &Result<PipelineOutput, Error>) {
             ("stage", Err(Error::Spawn { stage, .. })) => (*stage).into(),
             ("step", Err(Error::Spawn { source, .. })) => source.step.name().into(),
             ("errno", Err(Error::Spawn { source, .. })) => source.errno().into(),
+            (
+                "error",
+                Err(Error::Foreign {
+                    what: Foreign::Function,
+                    ..
+                }),
+            ) => "function".into(),
             ("error", Err(Error::Failed(_))) => "failed".into(),
             ("error", Err(Error::Stopped(output))) => output.report.reason.name().into(),
             ("error", Ok(_)) => Value::Null,
@@ -225,6 +266,14 @@ fn fact(what: &str, output: &PipelineOutput) -> Value {
             .collect(),
         "passed_on" => stages()
             .map(|stage| stage.elastic.map(|figures| figures.bytes_out))
+            .collect(),
+        "functions" => stages()
+            .map(|stage| {
+                stage
+                    .function
+                    .map(|its| [its.end.name(), its.judgement.name()])
+            })
+            .map(|names| json!(names))
             .collect(),
         "held" => {
             let last = &report.stages.last().unwrap().report;
