@@ -22,7 +22,7 @@ class TestBadValues < Minitest::Test
 
   # Parameters that take any object: for its truth, or since pattern matching asks.
   ANYTHING = %i[
-    new_session no_new_privs new_keyring detach liveness merged binmode chomp non_block keys _keys ordered resume
+    new_session no_new_privs new_keyring detach liveness merged input_wanted binmode chomp non_block keys _keys ordered resume
     rerun_failed rerun_unknown sync
   ].freeze
 

@@ -44,6 +44,7 @@ class TestCollector < Minitest::Test
       merged: -> { Procwright.spawn(C, "says", "out:a\\n", "err:b\\n", merged: true) { |c| c.merged.map(&:line).sort == ["a\n", "b\n"] } },
       feed: -> { Procwright.run(C, "cat", stdin: %w[a b].each).stdout == "ab" },
       panic: -> { (Procwright::Native.panic("on purpose") rescue $!.class) == Procwright::InternalError },
+      asks: -> { told = nil; c = Procwright.spawn("printf 'Name: '; read name", shell: true, stdin: :pipe, input_wanted: true, on_event: ->(e) { told = [e.prompt, e.waiting.kind]; c.stdin.puts }); c.wait.success? && told == ["Name: ", :input] },
       cancel: -> { c = Procwright::Cancel.new; c.cancel; (Procwright.run(C, "sleep-forever", cancel: c) rescue $!.class) == Procwright::Cancelled },
       queue: -> { r = Procwright::Queue::Receiver.new; s = r.sender; s << "a" << "b" * 50_000; s.dup.tap { |o| o << "c" }.close; s.close; r.map(&:bytesize).sort == [1, 1, 50_000] },
       invited: -> { r = Procwright::Queue::Receiver.new; i = r.invite; o = Procwright::Queue::Invitation.new(i.fds, i.ticket); i.close; s = Procwright::Queue::Sender.attach(o); s.send_many(%w[a b c]) == 3 && r.recv_many(5) == %w[a b c] },

@@ -5,7 +5,7 @@ require "tmpdir"
 
 # What the documents show in Ruby, each block as a program. `# => value` is compared.
 class TestGuide < Minitest::Test
-  FILES = %w[docs/guide/ruby.md docs/recipes/pipelines.md].freeze
+  FILES = %w[docs/guide/ruby.md docs/guide/hangs.md docs/recipes/pipelines.md].freeze
   CHECK = <<~'RUBY'
     def __check(line, found, expected)
       abort "line #{line}: #{found.inspect}, not #{expected.inspect}" unless found == expected

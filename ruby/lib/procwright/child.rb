@@ -47,6 +47,10 @@ module Procwright
   #     `until`, `keep_full`, `tee`
   #   @param on_event [#call] gets an {Event} when output goes to disk, cannot go there, is
   #     dropped or is too much: on the thread of the next call on the child or its streams
+  #   @param input_wanted [Boolean] as with {run}. Then `on_event`, which has to be there, is called
+  #     on a thread of its own as events come, until the program has ended: who holds the child may be
+  #     waiting for what it says. What it raises is told on stderr at once, and raised by what is
+  #     called next, as that of `tee` is. Not with `detach`
   # @yieldparam child [Child]
   # @return [Child, Object] the child; with a block what that gives
   # @raise [InvalidValue]
@@ -89,11 +93,15 @@ module Procwright
       setup = setup(options, overflow, encodings)
       @detached = setup[:detach]
       @kept = @detached ? self : Keeper.watch(self, @argv, setup[:stop])
-      copying(setup, options, encodings) do
-        Options.telling_refusals(@argv, options) { Native.spawn(@kept, setup) }
+      @failures = Thread::Queue.new
+      telling(setup, options) do
+        copying(setup, options, encodings) do
+          Options.telling_refusals(@argv, options) { Native.spawn(@kept, setup) }
+        end
       end
       adopt
       @process = Process.of(@native.process)
+      @event_caller&.close_with(readiness_fd) if readiness_fd
       @pid = @native.pid
       @on_timeout = options[:on_timeout]
       make_streams(encodings, bare: overflow.policy == :block, terminal: options[:pty])
@@ -301,6 +309,8 @@ module Procwright
 
       close_inputs
       wait
+    ensure
+      @event_caller&.close
     end
 
     # Closes what it reads: stdin and its channel.
@@ -316,6 +326,8 @@ module Procwright
     def abandon
       adopt if @native.nil?
       stop if @native && !@detached
+    ensure
+      @event_caller&.close
     end
 
     # Takes the native child from where its start has put it.
@@ -383,12 +395,34 @@ module Procwright
       )
     end
 
+    # Starts it by the block, with a thread for `on_event` if that is told of waits for input.
+    def telling(setup, options)
+      return yield unless options[:input_wanted]
+
+      if @event_hook.nil?
+        Arguments.refuse("input_wanted", options[:input_wanted], "nobody would be told: pass on_event:, or ask the child, by waiting_for")
+      end
+      @event_caller = Child.event_caller(@event_hook, @failures, command)
+      setup[:events] = @event_caller.handover
+      yield
+      started = true
+    ensure
+      @event_caller&.finish unless started
+    end
+
+    # Without the child, as {Child.start_taps}.
+    def self.event_caller(hook, failures, command)
+      EventCaller.new(hook) do |error|
+        failures << error
+        warn("on_event of #{command} has raised #{error.class}: #{error.message}")
+      end
+    end
+
     # Starts it by the block, with the copies of its output that `tee` and `keep_full` ask for.
     def copying(setup, options, encodings)
       refuse_copies(options, setup) if options[:tee]
       tee = Tee.plan(options)
       taps = OutputTap.writers_of(tee, encodings)
-      @failures = Thread::Queue.new
       @is_copied = setup[:keep_full] || options[:tee] ? true : false
       setup.merge!(tee: tee.shown, tee_files: tee.files, taps: tee.taps + taps.map(&:descriptors))
       Child.start_taps(taps, @failures, command)

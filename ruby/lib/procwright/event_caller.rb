@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Procwright
-  # Calls `on_event` of a run, on a thread of its own: deadlines hold whatever it does.
+  # Calls `on_event` of a run, or of a child, on a thread of its own: deadlines hold whatever it does.
   # @private
   class EventCaller
     # Runs the block with `options[:events]` for the extension.
@@ -20,13 +20,21 @@ module Procwright
     # What the core puts events into.
     attr_reader :handover
 
-    def initialize(hook)
+    # With a block, which gets what the hook raises, it goes on after that; else it ends.
+    def initialize(hook, &failed)
       @hook = hook
+      @failed = failed
       @handover = Native::EventHandover.new
       @thread = CallbackThread.new { call_back }
     end
 
     def error = @thread.error
+
+    # Has it end once this descriptor is readable, and the hook returns.
+    def close_with(number) = @handover.close_with(number)
+
+    # Has it end when the hook returns.
+    def close = @handover.close
 
     # Ends the thread, even where the hook still waits: the run is over.
     def finish
@@ -42,6 +50,10 @@ module Procwright
         begin
           CallbackThread.calling { @hook.call(parts) }
           returned = true
+        rescue StandardError => e
+          raise if @failed.nil?
+
+          @failed.call(e)
         ensure
           @handover.answer(returned)
         end

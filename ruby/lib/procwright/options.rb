@@ -15,7 +15,7 @@ module Procwright
       stdin: nil, input: nil, stdout: :capture, stderr: :capture,
       binmode: nil, encoding: nil, external_encoding: nil, internal_encoding: nil,
       on_event: nil, timeout: nil, idle_timeout: nil, until: :eof, limit: nil, on_timeout: :raise, cancel: nil,
-      keep_full: nil, tee: false,
+      keep_full: nil, tee: false, input_wanted: false,
       **Setup::DEFAULTS
     }.freeze
 
@@ -34,7 +34,7 @@ module Procwright
     }.merge(RUN.slice(:cancel, :on_event, :on_line, :max_length, :too_long)).freeze
 
     # Those of one of its commands.
-    MAP_COMMAND = RUN.except(:explain_after, :on_timeout, :tee, :on_stdout_line, :on_stderr_line, *MAP_ALONE.keys).freeze
+    MAP_COMMAND = RUN.except(:explain_after, :input_wanted, :on_timeout, :tee, :on_stdout_line, :on_stderr_line, *MAP_ALONE.keys).freeze
 
     MAP = MAP_COMMAND.merge(MAP_ALONE).freeze
 
@@ -49,7 +49,7 @@ module Procwright
     # between two stages, or for one of them, is not there.
     STAGE = RUN.except(
       :pty, :merged, :keep_full, :tee, :on_line, :on_stdout_line, :on_stderr_line, :max_length, :too_long, :explain_after,
-      *PIPELINE_ALONE.keys
+      :input_wanted, *PIPELINE_ALONE.keys
     ).freeze
 
     PIPELINE = STAGE.merge(PIPELINE_ALONE).freeze
@@ -142,6 +142,7 @@ module Procwright
     OF_MAP = {
       batch_size: "each command is started alone: leave it out", check: IS_RESULT, concurrency: AT_A_TIME,
       exception: IS_RESULT, fail_fast: "pass stop_after_failures: 1", halt: "pass stop_after_failures: 1",
+      input_wanted: "no command of a map has somebody to answer: run or spawn it alone",
       in_processes: AT_A_TIME, in_threads: AT_A_TIME, jobs: AT_A_TIME,
       joblog: "pass journal: Procwright::Journal.new(path, joblog: path), which has it",
       keep_order: "pass ordered: true", live: SHOWN_LIVE, max_procs: AT_A_TIME, max_threads: AT_A_TIME,
@@ -160,6 +161,7 @@ module Procwright
       check: CHECKED, exception: CHECKED, keep_full: COPIED, tee: COPIED, on_line: BY_LINES, on_stdout_line: BY_LINES,
       on_stderr_line: BY_LINES, max_length: BY_LINES, too_long: BY_LINES,
       err: "use stderr: with the same, :null for File::NULL, :merged for [:child, :out]",
+      input_wanted: "no stage has somebody to answer but by the first one's stdin: leave it out",
       merged: "stderr: :merged sends both into the pipe: leave it out", ok: "pass ok_codes: { 1 => [1] }",
       overflow: "pass elastic: true, or an Overflow, for a buffer behind each stage but the last",
       pipefail: "pass success: :strict. Without it, too, each stage counts, but for one that could write no more",

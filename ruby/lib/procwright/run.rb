@@ -88,6 +88,9 @@ module Procwright
   #     is written to stderr. It is called as `on_line` is
   #   @param explain_after [Numeric] seconds after which `on_event` is told why the program has not
   #     ended, by an event `:explained`: who waits for whom, and whether it waits for input
+  #   @param input_wanted [Boolean] tell `on_event` when the program, or one that it has started,
+  #     begins to wait for input, by an event `:input_wanted` for each wait, with its `prompt`: on its
+  #     terminal, or on a stdin that somebody holds. It is noticed when the output has paused for 0.1 s
   #   @param encoding [String, Encoding] encoding of the outputs, `"ext"` or `"ext:int"`;
   #     Encoding.default_external if not given
   #   @param binmode [Boolean] the outputs are binary
@@ -139,6 +142,7 @@ module Procwright
       OutputTap.check(options)
       {
         explain_after: Arguments.seconds("explain_after", options[:explain_after]),
+        input_wanted: options[:input_wanted] ? true : false,
         stdin: fed_by_thread?(options[:stdin]) ? nil : Options.stdin(options, encodings)
       }
     end

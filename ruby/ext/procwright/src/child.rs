@@ -21,6 +21,7 @@ use crate::errors::{
     self, exception, guarded, panic_error, spawn_error, start_refused, system_error,
 };
 use crate::event;
+use crate::event_handover::EventHandover;
 use crate::explained;
 use crate::gvl::without_gvl_briefly;
 use crate::interruptible::{block_without_gvl, stop_on_thread, try_then_block};
@@ -99,18 +100,26 @@ fn spawn(ruby: &Ruby, holder: RObject, hash: RHash) -> Result<(), Error> {
         let stall_after = seconds("stall_after", options.get("stall_after")?)?;
         let channel = options.channel()?;
         let cancel = options.cancel()?;
+        let at_once = options.get::<Option<&EventHandover>>("events")?;
         let taps = OutputTaps::from_options(options)?.of_a_child();
         let (event_sender, events) = mpsc::channel();
         // The core's threads must not wait for Ruby: events are kept until Ruby asks.
         let event_sender = Arc::new(Mutex::new(event_sender));
         let spawned = without_gvl_briefly(|| {
             let event_sender = Arc::clone(&event_sender);
+            let mut told = at_once.map(EventHandover::listener);
             let mut command = Command::from_spec(spec.clone())
                 .stall_after(stall_after)
                 .on_stream_event(move |event| {
+                    if told.as_mut().is_some_and(|tell| tell(event)) {
+                        return;
+                    }
                     let sender = event_sender.lock();
                     let _ = sender.send(event.clone());
                 });
+            if at_once.is_some() {
+                command = command.input_wanted();
+            }
             if let Some(channel) = channel {
                 command = command.channel(channel);
             }

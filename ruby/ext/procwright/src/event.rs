@@ -7,7 +7,8 @@ use procwright::Event;
 use crate::explained;
 use crate::report;
 
-/// An event as kind, text, command, stream, holders and whether these are all.
+/// An event as kind, text, command, stream, holders and whether these are all; of some a diagnosis,
+/// or none, what the program waits for, and its prompt.
 pub(crate) fn parts(ruby: &Ruby, event: &Event) -> Result<RArray, Error> {
     let array = ruby.ary_new();
     let (kind, command, stream) = match event {
@@ -28,6 +29,7 @@ pub(crate) fn parts(ruby: &Ruby, event: &Event) -> Result<RArray, Error> {
         } => ("overflowed", &**command, *stream),
         Event::Missed { command, .. } => ("missed", &**command, ""),
         Event::Explained { command, .. } => ("explained", &**command, ""),
+        Event::InputWanted { command, .. } => ("input_wanted", &**command, ""),
         _ => ("other", "", ""),
     };
     array.push(ruby.to_symbol(kind))?;
@@ -42,12 +44,19 @@ pub(crate) fn parts(ruby: &Ruby, event: &Event) -> Result<RArray, Error> {
     };
     array.push(holders)?;
     array.push(complete)?;
-    if let Event::Explained {
-        diagnosis: Ok(diagnosis),
-        ..
-    } = event
-    {
-        array.push(explained::diagnosis(ruby, diagnosis)?)?;
+    match event {
+        Event::Explained {
+            diagnosis: Ok(diagnosis),
+            ..
+        } => array.push(explained::diagnosis(ruby, diagnosis)?)?,
+        Event::InputWanted {
+            waiting, prompt, ..
+        } => {
+            array.push(ruby.qnil())?;
+            array.push(explained::waiting(ruby, waiting)?)?;
+            array.push(prompt.as_deref())?;
+        }
+        _ => {}
     }
     RArray::try_convert(array.as_value())
 }

@@ -1,9 +1,10 @@
 //! Events of a run, from the core's thread for them to a thread of Ruby's.
 
+use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use magnus::{Class, Error, Module, Object, RArray, RModule, Ruby, function, method};
-use procwright::{BoxError, Event};
+use procwright::{BoxError, Event, duplicate_fd};
 use procwright_os::fork::ProcessOwned;
 
 use crate::errors::{guarded, system_error};
@@ -16,7 +17,8 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     class.define_singleton_method("new", function!(EventHandover::new, 0))?;
     class.define_method("take", method!(EventHandover::take, 0))?;
     class.define_method("answer", method!(EventHandover::answer, 1))?;
-    class.define_method("close", method!(EventHandover::close, 0))
+    class.define_method("close", method!(EventHandover::close, 0))?;
+    class.define_method("close_with", method!(EventHandover::close_with, 1))
 }
 
 /// Hands over one event at a time: the core's thread waits until Ruby's has answered, so that
@@ -54,6 +56,22 @@ impl EventHandover {
         if self.0.is_ours() {
             self.0.close();
         }
+    }
+
+    /// It is over once this descriptor, of which a copy is made, is readable.
+    fn close_with(&self, number: RawFd) -> Result<(), Error> {
+        guarded(|| {
+            let copy = duplicate_fd(number);
+            let copy = copy.map_err(|error| system_error(&error, format!("on_event: {error}")))?;
+            self.0.close_with(copy);
+            Ok(())
+        })
+    }
+
+    /// A listener for the core, called on its thread. False if nobody takes events any more.
+    pub(crate) fn listener(&self) -> impl FnMut(&Event) -> bool + Send + 'static {
+        let exchange = Arc::clone(&self.0);
+        move |event| exchange.ask(event.clone()).is_some()
     }
 
     /// The hook for the core, called on its thread.

@@ -1,12 +1,14 @@
 //! Questions of the core's threads, which a thread of Ruby's answers: the core calls from threads
 //! that Ruby does not know, and that must not touch it.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 
 use magnus::Error;
 use procwright::time::Deadline;
 use procwright_os::sync::{Condvar, Mutex};
 use procwright_os::wake::Wake;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::interruptible::{Interrupts, poll_readable};
 
@@ -25,6 +27,8 @@ struct Shared<Q, A> {
     state: State<Q, A>,
     /// There are no answers any more, but one that was given already.
     is_closed: bool,
+    /// It is closed by whoever finds this readable, and no question.
+    over: Option<Arc<OwnedFd>>,
 }
 
 enum State<Q, A> {
@@ -45,6 +49,7 @@ impl<Q, A> Exchange<Q, A> {
             shared: Mutex::new(Shared {
                 state: State::Idle,
                 is_closed: false,
+                over: None,
             }),
             answered: Condvar::new(),
             came: Wake::new()?,
@@ -89,8 +94,14 @@ impl<Q, A> Exchange<Q, A> {
                 State::Asked(question) => return Ok(Some(question)),
                 other => shared.state = other,
             }
+            let over = shared.over.clone();
+            if over.as_deref().is_some_and(is_readable) {
+                shared.is_closed = true;
+                return Ok(None);
+            }
             drop(shared);
-            let watched = [self.came.as_fd(), interrupts.as_fd()];
+            let mut watched = vec![self.came.as_fd(), interrupts.as_fd()];
+            watched.extend(over.as_deref().map(AsFd::as_fd));
             interrupts.without_gvl(|| poll_readable(&watched, Deadline::NEVER))?;
         }
         Ok(None)
@@ -102,10 +113,21 @@ impl<Q, A> Exchange<Q, A> {
         self.answered.notify_all();
     }
 
+    /// Has it closed once `over` is readable.
+    pub(crate) fn close_with(&self, over: OwnedFd) {
+        self.shared.lock().over = Some(Arc::new(over));
+        self.came.ring();
+    }
+
     /// There are no answers any more, and nobody waits for one.
     pub(crate) fn close(&self) {
         self.shared.lock().is_closed = true;
         self.answered.notify_all();
         self.came.ring();
     }
+}
+
+fn is_readable(fd: &OwnedFd) -> bool {
+    let mut fds = [PollFd::new(fd, PollFlags::IN)];
+    poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }

@@ -28,6 +28,7 @@ fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
         let cancel = options.cancel()?;
         let events = options.get::<Option<&EventHandover>>("events")?;
         let explain_after = seconds("explain_after", options.get("explain_after")?)?.duration();
+        let input_wanted: bool = options.get("input_wanted")?;
         let taps = OutputTaps::from_options(options)?;
         let refused = |step, object: &str, error| start_refused(&spec.argv, step, object, error);
         let interrupts = Interrupts::try_watch().map_err(|error| refused(Step::Pipe, "", error))?;
@@ -40,6 +41,9 @@ fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
             }
             if let Some(after) = explain_after {
                 command = command.explain_after(after);
+            }
+            if input_wanted {
+                command = command.input_wanted();
             }
             if let Some(events) = events {
                 command = command.on_event(events.hook());
