@@ -2,6 +2,7 @@
 
 require_relative "helper"
 require "pathname"
+require "stringio"
 require "tmpdir"
 
 # What people type from habit works, or its error says what to type.
@@ -83,6 +84,50 @@ class TestHabits < Minitest::Test
     error = assert_raises(NoMethodError) { Procwright.capture3("true") }
     assert_includes error.message, "use Procwright::Open3.capture3"
     assert_raises(NoMethodError) { Procwright.surprise }
+  end
+
+  def test_methods_of_others_have_a_hint_where_a_child_is_held
+    child = Procwright.spawn("cat", stdin: :pipe)
+    joined = Procwright.spawn_pipeline("cat", "cat", stdin: :pipe)
+    {
+      child => { send_signal: "use signal, as in", interrupt: 'use signal("INT")', gets: "use stdout.gets", puts: "use stdin.puts",
+                 success?: "use wait.success?", exit_code: "use exitstatus" },
+      joined => { signal: "use stop, which", terminate: "use stop, which", pid: "use pids", read: "use stdout.read" }
+    }.each do |one, names|
+      names.each do |name, hint|
+        error = assert_raises(NoMethodError) { one.public_send(name) }
+        assert_includes error.message, "undefined method '#{name}' for an instance of #{one.class}: #{hint}"
+        refute_respond_to one, name
+      end
+      assert_raises(NoMethodError) { one.surprise }
+    end
+    [child, child.process, joined].each do |one|
+      error = assert_raises(Procwright::InvalidValue) { one.kill("INT") }
+      assert_match(/\Asignal is "INT": kill .*SIGKILL/, error.message)
+    end
+    assert_predicate child, :alive?
+    [child, joined].each { |one| one.kill.then { one.wait } }
+    assert_equal 9, child.status.termsig
+  end
+
+  def test_select_says_what_to_use
+    child = Procwright.spawn("cat", stdin: :pipe)
+    [[child.stdout], [child.stderr, $stdin]].each do |streams|
+      error = assert_raises(TypeError) { IO.select(streams, nil, nil, 0) }
+      assert_match(/\Astd(out|err) of cat is no IO: .*Procwright.wait\(/, error.message)
+    end
+    assert_includes assert_raises(NoMethodError) { child.stdout.to_io }.message, "Procwright.wait("
+    assert_equal [[], [child.stdin], []], IO.select(nil, [child.stdin], nil, 0)
+    # Where an IO would do, and something else does.
+    assert_nil IO.try_convert(child.stdout)
+    child.stdin.write("abc")
+    child.stdin.close
+    copy = StringIO.new
+    assert_equal 3, IO.copy_stream(child.stdout, copy)
+    child.wait
+    barely = Procwright.spawn("echo", overflow: :block)
+    assert_equal [[barely.stdout], [], []], IO.select([barely.stdout])
+    barely.wait
   end
 
   def test_a_redirection_is_no_path

@@ -90,6 +90,11 @@ module Procwright
       refuse(name, value, "pass what has call, such as a Proc, or nil")
     end
 
+    # Refuses a signal for what sends SIGKILL.
+    def no_signal(value, hint = 'kill sends SIGKILL alone: use signal, as in signal("INT")')
+      refuse("signal", value, hint)
+    end
+
     # A signal by its number or name, for the extension, which knows them.
     def signal(name, value, hint = SIGNAL)
       given = value.is_a?(Symbol) ? value.name : value

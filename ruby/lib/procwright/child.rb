@@ -71,6 +71,7 @@ module Procwright
   class Child
     include Process::Owner
     include Waitable
+    include NamesOfOthers::OfChild
 
     # @return [Array<String>] the program and its arguments
     attr_reader :argv
@@ -207,8 +208,12 @@ module Procwright
     # Sends SIGTERM.
     def terminate = signal("TERM")
 
-    # Sends SIGKILL.
-    def kill = signal("KILL")
+    # Sends SIGKILL. It takes no other signal: {#signal} does.
+    # @raise [InvalidValue] for one
+    def kill(signal = (is_alone = true))
+      Arguments.no_signal(signal) unless is_alone
+      signal("KILL")
+    end
 
     # Ends it as `stop` or its own says, with its descendants by default, and reaps it. If it has
     # ended before, whether or not anybody has waited for it or asked how, what it has left

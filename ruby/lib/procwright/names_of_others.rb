@@ -20,6 +20,27 @@ module Procwright
       system: "use run, with stdout: :inherit and stderr: :inherit to show its output"
     }.freeze
 
+    OF_CHILDREN = {
+      detach: "spawn it with detach: true", exit_code: CODE, exit_status: CODE, exited?: "use !alive?", join: "use wait",
+      output: "use communicate, or stdout.read", returncode: CODE, running?: "use alive?", success?: "use wait.success?",
+      value: "use wait", close_write: "use stdin.close",
+      **%i[<< print printf puts write].to_h { |name| [name, "use stdin.#{name}, spawned with stdin: :pipe"] },
+      **%i[each_line eof? gets read readline readlines readpartial].to_h { |name| [name, "use stdout.#{name}"] }
+    }.freeze
+    INTERRUPTED = 'use signal("INT")'
+    SIGNALLED = 'use signal, as in signal("INT")'
+    OF_CHILD = {
+      **OF_CHILDREN, int: INTERRUPTED, interrupt: INTERRUPTED, send_signal: SIGNALLED,
+      term: "use terminate; or stop, which ends all of its processes", wait_thr: "use wait, status or pid of this one"
+    }.freeze
+    STOPPED = "use stop, which ends all stages as stop: of spawn_pipeline says, as stop: \"INT\""
+    OF_PIPELINE_CHILD = {
+      **OF_CHILDREN, int: STOPPED, interrupt: STOPPED, pid: "use pids", send_signal: STOPPED, signal: STOPPED,
+      status: "use poll", term: STOPPED, terminate: STOPPED, wait_thr: "use wait, poll or pids of this one"
+    }.freeze
+    NO_IO = "what it reads comes out of a queue, of which no descriptor tells all: to wait for several use " \
+            "Procwright.wait([one, another], mode: :any), and spawn with overflow: :block for the bare pipe"
+
     # The error, as Ruby's own for a method that there is not.
     def self.refuse(thing, name, hint)
       raise NoMethodError.new("undefined method '#{name}' for #{thing.is_a?(Module) ? thing : "an instance of #{thing.class}"}: #{hint}",
@@ -36,6 +57,44 @@ module Procwright
       end
 
       def respond_to_missing?(*) = false
+    end
+
+    # For a program that is held.
+    module OfChild
+      private
+
+      def method_missing(name, *, **)
+        hint = OF_CHILD[name]
+        hint ? NamesOfOthers.refuse(self, name, hint) : super
+      end
+
+      def respond_to_missing?(*) = false
+    end
+
+    # For a pipeline that is held.
+    module OfPipelineChild
+      private
+
+      def method_missing(name, *, **)
+        hint = OF_PIPELINE_CHILD[name]
+        hint ? NamesOfOthers.refuse(self, name, hint) : super
+      end
+
+      def respond_to_missing?(*) = false
+    end
+
+    # For a stream that is no bare pipe. Ruby asks for `to_io` wherever an IO would do, and takes a
+    # NoMethodError for a no. IO.select then says that there is no conversion, and not what would do.
+    # No `respond_to_missing?`: Ruby would look no further than that.
+    module OfStream
+      private
+
+      def method_missing(name, *, **)
+        return super unless name == :to_io
+        raise TypeError, "#{label} is no IO: #{NO_IO}" if caller_locations(1, 1).first&.base_label == "select"
+
+        NamesOfOthers.refuse(self, name, NO_IO)
+      end
     end
   end
   private_constant :NamesOfOthers

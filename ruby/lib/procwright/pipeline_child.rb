@@ -39,6 +39,7 @@ module Procwright
   # its `stop` says: as a {Child} is.
   class PipelineChild
     include Waitable
+    include NamesOfOthers::OfPipelineChild
 
     # @return [Array<Array<String>>] the program and the arguments of each stage
     attr_reader :argvs
@@ -132,8 +133,11 @@ module Procwright
     end
 
     # Has all stages killed, with all of their processes, and returns at once. Nothing if it is over.
+    # It takes no signal.
     # @return [nil]
-    def kill
+    # @raise [InvalidValue] for one
+    def kill(signal = (is_alone = true))
+      Arguments.no_signal(signal, 'kill ends all stages by SIGKILL: use stop, and spawn_pipeline(..., stop: "INT")') unless is_alone
       @stopped = true
       @native.begin_stop(true)
       nil

@@ -91,8 +91,12 @@ module Procwright
     # Sends SIGTERM.
     def terminate = signal("TERM")
 
-    # Sends SIGKILL.
-    def kill = signal("KILL")
+    # Sends SIGKILL. It takes no other signal: {#signal} does.
+    # @raise [InvalidValue] for one
+    def kill(signal = (is_alone = true))
+      Arguments.no_signal(signal) unless is_alone
+      signal("KILL")
+    end
 
     # Ends it as `stop` says, with its descendants by default.
     # @return [Array<Survivor>] the processes that could not be ended

@@ -15,6 +15,7 @@ module Procwright
   class Stream
     include Enumerable
     include Waitable
+    include NamesOfOthers::OfStream
 
     NEWLINE = "\n"
     private_constant :NEWLINE
