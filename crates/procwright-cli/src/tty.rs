@@ -1,6 +1,7 @@
 //! The terminal that stderr is, if it is one: whether a line can be drawn there.
 
 use std::io::{self, IsTerminal as _};
+use std::os::fd::AsFd;
 
 use rustix::termios::LocalModes;
 
@@ -25,9 +26,14 @@ pub(crate) fn can_redraw() -> bool {
 }
 
 /// Width of the terminal.
-#[doc(alias = "TIOCGWINSZ")]
 pub(crate) fn columns() -> usize {
-    match rustix::termios::tcgetwinsize(io::stderr()) {
+    columns_of(io::stderr())
+}
+
+/// Width of this terminal, if it is one.
+#[doc(alias = "TIOCGWINSZ")]
+pub(crate) fn columns_of(terminal: impl AsFd) -> usize {
+    match rustix::termios::tcgetwinsize(terminal) {
         Ok(size) if size.ws_col > 0 => size.ws_col.into(),
         _ => 80,
     }
