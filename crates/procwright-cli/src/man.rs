@@ -245,6 +245,14 @@ const DOCTOR: &[Section] = &[
                 "Why that make does not go on.",
             ),
             (
+                "procwright doctor --watch $(pgrep -n my-program)",
+                "A screen that shows whether it hangs, since when, and why. q leaves.",
+            ),
+            (
+                "procwright doctor --watch --json 4711 >> hangs.jsonl",
+                "A line for each change, until it ends.",
+            ),
+            (
                 "procwright doctor --dot 4711 | dot -Tsvg > waits.svg",
                 "A picture of it.",
             ),

@@ -29,6 +29,16 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     Ok(timeout(text)?.duration().unwrap_or(Duration::MAX))
 }
 
+/// Parses the [`duration`] of a pause that is made again and again. None is none: it would take a
+/// processor for itself; nor is one without an end.
+pub(crate) fn pause(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err("this is no pause at all; write 100ms or more".to_owned()),
+        Duration::MAX => Err("this pause has no end; write 1h, say".to_owned()),
+        pause => Ok(pause),
+    }
+}
+
 /// Parses a size: `64KiB`, `8MiB`, `1GiB`, `4096` (bytes).
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     let wrong = |problem: &str| {
@@ -156,6 +166,10 @@ mod tests {
             "1.5h10m", "1h-30m", "1h,30m", "inf1s",
         ] {
             assert!(duration(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(pause("0.25s"), Ok(Duration::from_millis(250)));
+        for wrong in ["0", "0ms", "inf", "five", "-1"] {
+            assert!(pause(wrong).is_err(), "{wrong}");
         }
         // What follows the first part is told of by its own fault.
         let refused = duration("1h30").unwrap_err();

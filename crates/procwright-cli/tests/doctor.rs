@@ -4,9 +4,10 @@ mod common;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use common::{Ran, subcommand, watchdog};
+use common::hang::{Background, self_made_deadlock};
+use common::{Ran, subcommand};
 use serde_json::Value;
 use test_support::schema;
 
@@ -33,30 +34,6 @@ fn object(ran: &Ran) -> Value {
     value
 }
 
-/// A program that is killed at the end.
-struct Background(Child);
-
-impl Background {
-    fn start(words: &[&str], set: impl FnOnce(&mut Command)) -> Background {
-        watchdog();
-        let mut command = Command::new(words[0]);
-        command.args(&words[1..]).stdin(Stdio::null());
-        set(&mut command);
-        Background(command.spawn().unwrap())
-    }
-
-    fn pid(&self) -> String {
-        self.0.id().to_string()
-    }
-}
-
-impl Drop for Background {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Whether this is root, which may also do what `unshare WORDS` does: many a container has a root
 /// that may not. Otherwise the test is left out in plain sight.
 fn may_unshare_or_skip(test: &str, words: &[&str]) -> bool {
@@ -70,30 +47,6 @@ fn may_unshare_or_skip(test: &str, words: &[&str]) -> bool {
         test_support::skip(test, &format!("unshare {line} is not permitted"));
     }
     may
-}
-
-/// A shell that reads from a pipe of which it has both ends, once it has begun to.
-fn self_made_deadlock(set: impl FnOnce(&mut Command)) -> (Background, tempfile::TempDir) {
-    let dir = tempfile::tempdir().unwrap();
-    // Older than its pipe by more than the clock of start times tells.
-    // A handler of SIGINT, as Python has, could write to it.
-    let code = "import os, signal, time; signal.signal(signal.SIGINT, signal.SIG_DFL); \
-                time.sleep(0.1); r, w = os.pipe(); print(flush=True); os.read(r, 1)";
-    let mut program = Background::start(&["python3", "-c", code], |command| {
-        command.current_dir("/").stdout(Stdio::piped());
-        set(command);
-    });
-    // What comes before it, such as a script that looks for Python, waits for pipes too.
-    let stdout = program.0.stdout.as_mut().unwrap();
-    stdout.read_exact(&mut [0]).unwrap();
-    let place = format!("/proc/{}/wchan", program.pid());
-    while !std::fs::read_to_string(&place)
-        .unwrap()
-        .ends_with("pipe_read")
-    {
-        std::thread::yield_now();
-    }
-    (program, dir)
 }
 
 #[test]

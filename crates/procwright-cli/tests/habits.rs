@@ -279,7 +279,7 @@ fn hints_are_what_to_type() {
             "procwright run --explain-after 30s procwright pipe",
         ),
         ("doctor", "--name", "$(pgrep NAME)"),
-        ("doctor", "--watch", "watch procwright doctor PID"),
+        ("doctor", "--follow", "procwright doctor --watch PID"),
         (
             "pipe",
             "--retry",

@@ -42,6 +42,20 @@ pub(crate) struct DoctorArgs {
     #[arg(long, conflicts_with = "json")]
     pub(crate) dot: bool,
 
+    /// Look again and again, on a screen of its own
+    ///
+    /// Until q, Esc or Ctrl-C, or those of the PIDs have ended. Where stdout is no terminal, each
+    /// change is another report below the last; with --json, another line.
+    #[arg(long, short, conflicts_with = "dot")]
+    pub(crate) watch: bool,
+
+    /// Pause between two of these [default: 2s, or more]
+    ///
+    /// More where a look is so dear that looks would take 1 % of a processor: 125 times
+    /// the time that the last one took of it, a minute at most.
+    #[arg(long, value_name = "DURATION", requires = "watch", value_parser = units::pause)]
+    pub(crate) interval: Option<Duration>,
+
     /// The numbers of processes; those that they have started belong to them
     #[arg(value_name = "PID", value_parser = number)]
     pub(crate) process: Vec<i32>,

@@ -3,8 +3,10 @@
 #![allow(clippy::print_stderr, clippy::disallowed_methods)] // Tests may sleep and speak.
 
 pub mod bash;
+pub mod hang;
 pub mod log;
 pub mod outer;
+pub mod rows;
 pub mod seen;
 pub mod target;
 

@@ -32,9 +32,14 @@ pub struct Outer {
 
 impl Outer {
     /// Starts a command with all three of its descriptors on a new terminal.
-    pub fn new(mut command: Command) -> Outer {
+    pub fn new(command: Command) -> Outer {
+        Outer::sized(command, 33, 77)
+    }
+
+    /// As [`new`](Outer::new), on a terminal of this size.
+    pub fn sized(mut command: Command, rows: u16, columns: u16) -> Outer {
         let (master, slave) = super::terminal();
-        resize(&master, 33, 77);
+        resize(&master, rows, columns);
         // Modes that no terminal has by default.
         let mut modes = tcgetattr(&slave).unwrap();
         modes.input_modes |= InputModes::IUTF8 | InputModes::IXANY;
@@ -128,6 +133,11 @@ impl Outer {
 
     pub fn resize(&self, rows: u16, columns: u16) {
         resize(&self.master, rows, columns);
+    }
+
+    /// Has the terminal take no output any more, as Ctrl-S does.
+    pub fn stop_output(&self) {
+        rustix::termios::tcflow(&self.slave, rustix::termios::Action::OOff).unwrap();
     }
 
     pub fn modes(&self) -> Termios {

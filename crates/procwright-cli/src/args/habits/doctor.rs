@@ -6,8 +6,11 @@ pub(super) fn instead(name: &str) -> Option<&'static str> {
         "--name" | "-n" | "--comm" | "--process-name" | "-x" | "-f" => {
             "procwright doctor $(pgrep NAME); pgrep -l NAME shows which those are"
         }
-        "--watch" | "-w" | "--interval" | "--repeat" | "--follow" => {
-            "watch procwright doctor PID asks again every 2 s; --between 5s looks longer"
+        "--repeat" | "--follow" | "--continuous" | "--top" | "--live" => {
+            "procwright doctor --watch PID looks again and again"
+        }
+        "--delay" | "-d" | "-s" | "--refresh" | "--seconds" => {
+            "--watch --interval 5s; --between 5s makes the one look longer"
         }
         "--pid" | "-p" | "--process" => "the number stands alone: procwright doctor PID",
         "--all" | "-a" => "leave it out: without a PID it is all processes of this user",
