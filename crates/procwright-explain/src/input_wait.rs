@@ -49,22 +49,76 @@ impl InputWait {
 /// While these are looked at; if one of them seems to wait, for 50 ms, and while all processes
 /// are looked at once.
 pub fn input_wait(pid: i32, known: Option<&InputWait>) -> io::Result<Option<InputWait>> {
-    let before = scan::sleepers(pid)?;
-    if before.is_empty() || known.is_some_and(|known| known.goes_on(&before)) {
-        return Ok(None);
+    let mut found = input_waits(&[(pid, known)]);
+    found.pop().unwrap_or(Ok(None))
+}
+
+/// As [`input_wait`], of several programs, each with the wait that is known of it: what is found
+/// of each, in their order. They share the 50 ms and the look at all others.
+///
+/// ```
+/// use procwright_explain::input_waits;
+///
+/// let own = std::process::id() as i32;
+/// let found = input_waits(&[(own, None), (i32::MAX, None)]);
+/// assert!(matches!(found[..], [Ok(None), Err(_)])); // one runs, one is not there
+/// ```
+///
+/// # Blocking
+/// As [`input_wait`].
+pub fn input_waits(asked: &[(i32, Option<&InputWait>)]) -> Vec<io::Result<Option<InputWait>>> {
+    let mut found: Vec<_> = asked.iter().map(|_| Ok(None)).collect();
+    let mut seeming = Vec::new();
+    for (index, (pid, known)) in asked.iter().enumerate() {
+        match scan::sleepers(*pid) {
+            Ok(before) if before.is_empty() => {}
+            Ok(before) if known.is_some_and(|known| known.goes_on(&before)) => {}
+            Ok(before) => seeming.push((index, *pid, before)),
+            Err(error) => found[index] = Err(error),
+        }
+    }
+    if seeming.is_empty() {
+        return found;
     }
     crate::pause(ASLEEP);
-    // Those who slept before and do still have slept all the while.
-    let still = scan::sleepers(pid)?;
-    if !still.iter().any(|one| before.contains(one)) {
-        return Ok(None);
+    seeming.retain(|(index, pid, before)| match scan::sleepers(*pid) {
+        // Those who slept before and do still have slept all the while.
+        Ok(still) => still.iter().any(|one| before.contains(one)),
+        Err(error) => {
+            found[*index] = Err(error);
+            false
+        }
+    });
+    if seeming.is_empty() {
+        return found;
     }
-    let waiting = crate::waiting_for(pid)?;
+    let pids: Vec<i32> = seeming.iter().map(|(_, pid, _)| *pid).collect();
+    let waiting = match crate::waiting_for_each(&pids) {
+        Ok(waiting) => waiting,
+        Err(error) => {
+            for (index, ..) in seeming {
+                found[index] = Err(io::Error::new(error.kind(), error.to_string()));
+            }
+            return found;
+        }
+    };
+    for ((index, pid, before), waiting) in seeming.into_iter().zip(waiting) {
+        found[index] = match waiting {
+            Some(waiting) => proven(pid, waiting, &before),
+            None => Err(crate::missing(&[pid])),
+        };
+    }
+    found
+}
+
+/// The wait of the program `pid`, or of one that descends from it, if it is one for input, and who
+/// waits has slept since `before`.
+fn proven(pid: i32, waiting: Waiting, before: &[Sleeper]) -> io::Result<Option<InputWait>> {
     if waiting.kind != WaitKind::Input {
         return Ok(None);
     }
     let after = of(waiting.pid, &scan::sleepers(pid)?);
-    let slept = !after.is_empty() && after == of(waiting.pid, &before);
+    let slept = !after.is_empty() && after == of(waiting.pid, before);
     Ok(slept.then_some(InputWait {
         waiting,
         sleepers: after,

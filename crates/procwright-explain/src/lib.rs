@@ -40,7 +40,7 @@ use std::time::{Duration, Instant};
 
 pub use diagnosis::{Counts, Diagnosis, ProcessView, WaitView};
 pub use finding::{Finding, Link};
-pub use input_wait::{InputWait, input_wait};
+pub use input_wait::{InputWait, input_wait, input_waits};
 pub use pattern::Pattern;
 pub use verdict::Verdict;
 pub use waiting::{WaitKind, WaitedFor, Waiting};
@@ -70,8 +70,15 @@ pub const WORTH_A_LOOK: Duration = Duration::from_secs(1);
 /// # Blocking
 /// While all processes are looked at.
 pub fn waiting_for(pid: i32) -> io::Result<Waiting> {
+    let found = waiting_for_each(&[pid])?.pop().flatten();
+    found.ok_or_else(|| missing(&[pid]))
+}
+
+/// What each of these processes waits for, as one look sees them all; none of one that is not
+/// there.
+fn waiting_for_each(pids: &[i32]) -> io::Result<Vec<Option<Waiting>>> {
     let mut seen = scan::outline()?;
-    let targets = seen.with_descendants(BTreeSet::from([pid]));
+    let targets = seen.with_descendants(pids.iter().copied().collect());
     let graph = match concerned::look(&mut seen, &targets, |_| ())? {
         Some(graph) => graph,
         None => {
@@ -79,7 +86,8 @@ pub fn waiting_for(pid: i32) -> io::Result<Waiting> {
             graph::Graph::of_one(&seen)
         }
     };
-    follow::waiting(&seen, &graph, pid).ok_or_else(|| missing(&[pid]))
+    let of = |pid: &i32| follow::waiting(&seen, &graph, *pid);
+    Ok(pids.iter().map(of).collect())
 }
 
 /// Examines these processes with all that descends from them, and whoever they wait for.

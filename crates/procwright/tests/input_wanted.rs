@@ -177,3 +177,27 @@ fn a_child_needs_somebody_to_be_told() {
         "{text}"
     );
 }
+
+/// They ask at the same time, and share a thread and a look.
+#[test]
+fn each_of_many_that_ask_at_once_is_told() {
+    let _watchdog = watchdog("input_wanted");
+    let script = "printf 'Name: '; read name; [ \"$name\" = Ada ]";
+    let mut children: Vec<_> = (0..20)
+        .map(|_| spawn(Command::shell(script).stdin(Stdin::Pipe)))
+        .collect();
+    for (child, told) in &children {
+        let (waiting, prompt) = told.recv().expect("a wait");
+        assert_eq!(waiting.pid, child.pid());
+        assert_eq!(prompt.as_deref(), Some("Name: "));
+    }
+    for (child, _) in &mut children {
+        answer(child, "Ada\n");
+        let exit = child.wait(None).expect("it ends").expect("its end");
+        assert!(exit.success(), "{exit}");
+    }
+    for (child, told) in children {
+        drop(child);
+        assert!(told.recv().is_err(), "one alone was told");
+    }
+}

@@ -5,10 +5,10 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
+use super::batches::Batches;
 use procwright_explain::{BETWEEN, Diagnosis, Examination};
 use procwright_os::fork::PerProcess;
 use procwright_os::sync::{Condvar, Mutex};
-use procwright_os::thread;
 
 /// What was found out of each process that was still there, or why nothing was.
 pub(super) type Found = Result<Vec<(i32, Diagnosis)>, String>;
@@ -24,64 +24,44 @@ pub(super) struct Request {
 
 #[derive(Default)]
 struct Examiner {
-    requests: Mutex<Requests>,
+    batches: Batches<Request>,
+    /// Held by whoever leaves, and by the thread while it asks whether somebody has.
+    leaving: Mutex<()>,
     /// Ends the time between two looks for which nobody waits any more.
     left: Condvar,
 }
 
-#[derive(Default)]
-struct Requests {
-    /// Those that are not being worked on.
-    new: Vec<Request>,
-    has_thread: bool,
-}
-
 static EXAMINER: PerProcess<Examiner> = PerProcess::new();
 
-/// Has processes examined, with those that others ask for in the meantime: by a thread that is
-/// there while there is something to examine.
+/// Has processes examined, with those that others ask for in the meantime.
 ///
 /// # Errors
 /// No thread can be had.
 pub(super) fn ask(request: Request) -> io::Result<()> {
     let examiner = EXAMINER.get();
-    // Held over the start of the thread: whoever comes meanwhile finds a thread, or none.
-    let mut requests = examiner.requests.lock();
-    if !requests.has_thread {
-        thread::spawn_quiet("procwright-look", || examiner.work())?;
-        requests.has_thread = true;
-    }
-    requests.new.push(request);
-    Ok(())
+    examiner.batches.ask(request, |batch| examiner.work(batch))
 }
 
 /// Says that somebody does not wait any more.
 pub(super) fn tell_of_leaving() {
     let examiner = EXAMINER.get();
     // The thread has asked before this lock, and sleeps, or asks after it.
-    drop(examiner.requests.lock());
+    drop(examiner.leaving.lock());
     examiner.left.notify_all();
 }
 
 impl Examiner {
-    fn work(&self) {
-        loop {
-            let batch = {
-                let mut requests = self.requests.lock();
-                requests.new.retain(|request| !(request.is_left)());
-                if requests.new.is_empty() {
-                    requests.has_thread = false;
-                    return;
-                }
-                std::mem::take(&mut requests.new)
-            };
-            let examined = catch_unwind(AssertUnwindSafe(|| self.examine(&batch)));
-            let found = examined.unwrap_or_else(|_| Err("the examination has panicked".into()));
-            for request in batch {
-                let own = |(pid, _): &&(i32, Diagnosis)| request.pids.contains(pid);
-                let found = found.as_ref().map_err(String::clone);
-                (request.tell)(found.map(|all| all.iter().filter(own).cloned().collect()));
-            }
+    fn work(&self, mut batch: Vec<Request>) {
+        batch.retain(|request| !(request.is_left)());
+        if batch.is_empty() {
+            return;
+        }
+        let examined = catch_unwind(AssertUnwindSafe(|| self.examine(&batch)));
+        let found = examined.unwrap_or_else(|_| Err("the examination has panicked".into()));
+        for request in batch {
+            let own = |(pid, _): &&(i32, Diagnosis)| request.pids.contains(pid);
+            let found = found.as_ref().map_err(String::clone);
+            (request.tell)(found.map(|all| all.iter().filter(own).cloned().collect()));
         }
     }
 
@@ -101,13 +81,13 @@ impl Examiner {
     /// Waits for the time between two looks; false if nobody waits for the second.
     fn pause(&self, batch: &[Request]) -> bool {
         let end = Instant::now() + BETWEEN;
-        let mut requests = self.requests.lock();
+        let mut leaving = self.leaving.lock();
         while batch.iter().any(|request| !(request.is_left)()) {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return true;
             }
-            requests = self.left.wait_timeout(requests, left).0;
+            leaving = self.left.wait_timeout(leaving, left).0;
         }
         false
     }

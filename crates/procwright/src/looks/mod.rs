@@ -6,6 +6,7 @@
 //! to which no signal was sent. Of one that is not over in time nothing is told: the stop does
 //! not wait.
 
+mod batches;
 mod examiner;
 mod prompts;
 

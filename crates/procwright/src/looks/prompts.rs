@@ -1,5 +1,6 @@
 //! Looks at whether a program has begun to wait for input: when its output has paused, and on a
-//! thread of their own.
+//! thread for all programs of this process. Those that are to be looked at at a time share one
+//! look, and the time that it takes.
 //!
 //! Nothing announces such a wait. A program that asks says so first, and is silent then; so it is
 //! looked at a moment after its latest output, and again after twice as long each time, up to
@@ -7,12 +8,14 @@
 //! without a pause is not looked at.
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use procwright_explain::{InputWait, Waiting, input_wait};
+use super::batches::Batches;
+use procwright_explain::{InputWait, Waiting, input_waits};
+use procwright_os::fork::PerProcess;
 use procwright_os::sync::Mutex;
-use procwright_os::thread;
 use procwright_os::time::Deadline;
 
 /// The silence after which a program is looked at for the first time.
@@ -20,6 +23,17 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// The most looks in one silence: the last comes after an hour and a half of it.
 const MOST: u32 = 16;
+
+/// A look that somebody waits for.
+struct Request {
+    pid: i32,
+    /// The wait that was told last.
+    known: Option<Arc<InputWait>>,
+    /// Gets what was found.
+    tell: Box<dyn FnOnce(Option<InputWait>) + Send>,
+}
+
+static REQUESTS: PerProcess<Batches<Request>> = PerProcess::new();
 
 /// The looks at one program.
 #[derive(Debug)]
@@ -87,18 +101,23 @@ impl PromptLooks {
             return;
         };
         let shared = Arc::clone(&self.shared);
-        self.shared.lock().is_under_way = true;
-        let begun = thread::spawn_quiet("procwright-look", move || {
-            let known = shared.lock().known.clone();
-            let found = input_wait(pid, known.as_deref());
+        let mut state = self.shared.lock();
+        state.is_under_way = true;
+        let known = state.known.clone();
+        drop(state);
+        let tell = move |found: Option<InputWait>| {
             let mut state = shared.lock();
             state.is_under_way = false;
-            // One that cannot be looked at is not known to wait.
-            state.new = found.ok().flatten().map(Arc::new);
+            state.new = found.map(Arc::new);
             drop(state);
             ring();
-        });
-        if begun.is_err() {
+        };
+        let request = Request {
+            pid,
+            known,
+            tell: Box::new(tell),
+        };
+        if REQUESTS.get().ask(request, look_at).is_err() {
             self.shared.lock().is_under_way = false;
         }
     }
@@ -115,5 +134,18 @@ impl PromptLooks {
         let waiting = Box::new(new.waiting.clone());
         state.known = Some(new);
         Some(waiting)
+    }
+}
+
+fn look_at(batch: Vec<Request>) {
+    let asked: Vec<_> = batch
+        .iter()
+        .map(|request| (request.pid, request.known.as_deref()))
+        .collect();
+    let looked = catch_unwind(AssertUnwindSafe(|| input_waits(&asked)));
+    let mut found = looked.unwrap_or_default().into_iter();
+    for request in batch {
+        // One that cannot be looked at is not known to wait.
+        (request.tell)(found.next().and_then(Result::ok).flatten());
     }
 }
