@@ -105,8 +105,10 @@ impl Judge<'_> {
             _ => None,
         };
         let node = self.graph.node(process.pid)?;
-        // Another thread works, or waits for something else.
-        if !node.free.iter().all(|free| wanted(free).is_some()) {
+        // Another thread works, or waits for something else. One that waits for a signal, as that
+        // of the C library for timers does, is no work.
+        let idle = |free: &Free| matches!(free, Free::Input(_) | Free::Signal);
+        if !node.free.iter().all(idle) {
             return None;
         }
         let mut fds = node.free.iter().filter_map(wanted);

@@ -348,6 +348,16 @@ terminal('git', 'log', asks='less')
 ",
         )),
         input("less", &["less"], "terminal('less', '/etc/passwd')"),
+        // It has a thread that waits for signals: timers of the C library.
+        behind(input(
+            "git commit, by its editor",
+            &["git", "vi"],
+            r"
+subprocess.run(['git', 'init', '-q', '.'], check=True)
+os.environ.update(GIT_EDITOR='vi', GIT_AUTHOR_NAME='a', GIT_AUTHOR_EMAIL='a@b', GIT_COMMITTER_NAME='a', GIT_COMMITTER_EMAIL='a@b')
+terminal('git', 'commit', '--allow-empty', asks='vi')
+",
+        )),
         input(
             "an interactive sqlite3",
             &["sqlite3"],
