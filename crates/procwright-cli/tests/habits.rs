@@ -278,6 +278,11 @@ fn hints_are_what_to_type() {
             "--explain-after",
             "procwright run --explain-after 30s procwright pipe",
         ),
+        (
+            "pipe",
+            "--input-wanted",
+            "procwright run --input-wanted fail procwright pipe",
+        ),
         ("doctor", "--name", "$(pgrep NAME)"),
         ("doctor", "--follow", "procwright doctor --watch PID"),
         (

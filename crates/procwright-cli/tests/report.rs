@@ -19,7 +19,7 @@ fn conforms(report: &Value) {
     );
     let rules: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     schema::check(&rules, &rules, report, "report").unwrap();
-    for own in ["attempts", "total_s", "log", "left"] {
+    for own in ["attempts", "total_s", "log", "left", "input_wanted"] {
         assert!(report.get(own).is_some(), "{own}");
     }
 }

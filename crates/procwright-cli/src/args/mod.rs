@@ -29,7 +29,7 @@ pub(crate) use map::MapArgs;
 pub(crate) use pipe::PipeArgs;
 pub(crate) use queue::{FormatArg, QueueArgs, QueueCommand, RecvArgs, SendArgs, StatArgs};
 pub(crate) use report::{ReportArg, ReportArgs};
-pub(crate) use run::RunArgs;
+pub(crate) use run::{InputWantedArg, RunArgs};
 pub(crate) use usage::print_usage_error;
 pub(crate) use wait::WaitArgs;
 

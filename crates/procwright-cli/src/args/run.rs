@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 use procwright::{Spec, Stdin};
 
 use super::habits::RunHabitArgs;
@@ -211,6 +211,21 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Report")]
     pub(crate) explain_to: Option<PathBuf>,
 
+    /// When it wants input: tell, or fail
+    ///
+    /// tell says on stderr who waits for input, on its terminal or on a stdin that
+    /// somebody holds, and with which prompt, once for each wait; fail stops the
+    /// program then as well, with exit code 124. Pipes are put between to see when
+    /// its output pauses: it is looked at 0.1 s after that, and in a silence again
+    /// after twice as long each time.
+    #[arg(
+        long,
+        value_name = "HOW",
+        hide_possible_values = true,
+        help_heading = "Report"
+    )]
+    pub(crate) input_wanted: Option<InputWantedArg>,
+
     #[command(flatten)]
     pub(crate) habits: RunHabitArgs,
 
@@ -265,6 +280,7 @@ impl RunArgs {
             report: _,
             explain_after: _,
             explain_to: _,
+            input_wanted: _,
         } = self;
         if let Some(argv) = self.argv() {
             spec.argv = argv;
@@ -299,8 +315,16 @@ impl RunArgs {
             ("--report-to", self.report.report_to.is_some()),
             ("--explain-after", self.explain_after.is_some()),
             ("--explain-to", self.explain_to.is_some()),
+            ("--input-wanted", self.input_wanted.is_some()),
         ];
         let given = options.into_iter().filter(|(_, given)| *given);
         given.map(|(name, _)| name).collect()
     }
+}
+
+/// What is done about a program that waits for input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InputWantedArg {
+    Tell,
+    Fail,
 }

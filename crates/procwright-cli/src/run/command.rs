@@ -48,6 +48,7 @@ fn needs_pipes(args: &RunArgs, spec: &Spec) -> bool {
         || args.log.is_some()
         || args.tag.is_some()
         || args.quiet
+        || args.input_wanted.is_some()
         || spec.pty.is_some()
         || (args.progress && ProgressLine::is_possible())
 }

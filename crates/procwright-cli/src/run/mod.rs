@@ -3,6 +3,7 @@
 mod command;
 mod dry_run;
 mod explanation;
+mod input_wanted;
 mod outer_terminal;
 mod output;
 mod progress;
@@ -29,6 +30,7 @@ use crate::exit::Termination;
 use crate::report_file::ReportFile;
 use crate::{file_conflicts, inherited_signals, message};
 use explanation::Explanations;
+use input_wanted::InputWanted;
 use outer_terminal::OuterTerminal;
 use output::Outputs;
 use report::CommandReport;
@@ -52,6 +54,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<Termination, Termination> {
     // written is not run.
     let report_file = ReportFile::asked(&args.report)?;
     let explanations = Arc::new(Explanations::open(args, &spec)?);
+    let input_wanted = args.input_wanted.map(InputWanted::new).transpose();
+    let input_wanted = input_wanted.map_err(|error| {
+        Termination::trouble(format_args!("cannot look for waits for input: {error}"))
+    })?;
+    let input_wanted = input_wanted.map(Arc::new);
     // The terminal is made raw before signals are blocked: in the background this
     // process has to stop by one.
     let outer = spec.pty.map(|_| OuterTerminal::enter(&spec)).transpose();
@@ -72,6 +79,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Termination, Termination> {
         is_subreaper,
         explain_after: args.explain_after,
         explanations: &explanations,
+        input_wanted: input_wanted.as_ref(),
         outputs: &outputs,
         outer: outer.as_ref(),
         signals: &mut signals,
@@ -92,10 +100,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<Termination, Termination> {
     let (Some(output), Some(form)) = (output(&result), form) else {
         return Ok(termination);
     };
+    let input_wanted = input_wanted.as_deref();
     let own = CommandReport {
         attempts: attempts.made(),
         total: attempts.elapsed(),
         signal,
+        asked: input_wanted.and_then(InputWanted::latest),
+        stopped_for_input: input_wanted.is_some_and(|one| one.has_stopped(&output.report, signal)),
         log: outputs.log_figures(),
         left,
     };
@@ -186,6 +197,7 @@ struct Runner<'a> {
     is_subreaper: bool,
     explain_after: Option<Duration>,
     explanations: &'a Arc<Explanations>,
+    input_wanted: Option<&'a Arc<InputWanted>>,
     outputs: &'a Outputs,
     outer: Option<&'a OuterTerminal>,
     signals: &'a mut RunSignals,
@@ -198,7 +210,10 @@ impl Runner<'_> {
         loop {
             attempts.begin();
             let result = self.run_once();
+            let has_asked = self.input_wanted.is_some_and(|one| one.stops());
             let failure = match &result {
+                // The next attempt would ask for the same.
+                Ok(_) if has_asked => None,
                 Ok(output) => attempts.failure(output, self.signals),
                 // A program that did not start will not start the next time, and after
                 // trouble of this command itself nothing is run again.
@@ -210,7 +225,7 @@ impl Runner<'_> {
                 // Before the status line goes: a thread that writes a message has it locked.
                 message::flush();
                 self.outputs.finish_run(&result, failure.is_some());
-                print_outcome(&result, self.signals)
+                print_outcome(&result, self.signals, self.input_wanted)
             });
             let Some(failure) = failure else {
                 return (result, termination);
@@ -236,14 +251,18 @@ impl Runner<'_> {
         if let Some(after) = self.explain_after {
             command = command.explain_after(after);
         }
+        if let Some(input_wanted) = self.input_wanted {
+            command = input_wanted.attach(command);
+        }
         let explanations = Arc::clone(self.explanations);
+        let input_wanted = self.input_wanted.cloned();
         let result = command
             .watch(RunWatch {
                 signals: &mut *self.signals,
                 outer: self.outer,
             })
             .on_event(move |event| {
-                print_event(event, &explanations);
+                print_event(event, &explanations, input_wanted.as_deref());
                 Ok(())
             })
             .run();
@@ -270,7 +289,11 @@ fn output(result: &Result<Output, Error>) -> Option<&Output> {
 
 /// Prints what a person has to know about a run, and returns the termination that
 /// follows from it.
-fn print_outcome(result: &Result<Output, Error>, signals: &RunSignals) -> Termination {
+fn print_outcome(
+    result: &Result<Output, Error>,
+    signals: &RunSignals,
+    input_wanted: Option<&Arc<InputWanted>>,
+) -> Termination {
     match result {
         Ok(output) => {
             let report = &output.report;
@@ -279,7 +302,9 @@ fn print_outcome(result: &Result<Output, Error>, signals: &RunSignals) -> Termin
             if by_limit || is_unknown || !report.survivors.is_empty() {
                 message::print(report.explain_to(&[], "--until exit"));
             }
-            match (signals.fatal(), by_limit) {
+            let for_input =
+                input_wanted.is_some_and(|one| one.has_stopped(report, signals.fatal()));
+            match (signals.fatal(), by_limit || for_input) {
                 (Some(signal), _) => Termination::Signal(signal),
                 (None, true) => Termination::STOPPED,
                 (None, false) => Termination::after_program(report.status),
@@ -295,10 +320,18 @@ fn print_outcome(result: &Result<Output, Error>, signals: &RunSignals) -> Termin
     }
 }
 
-fn print_event(event: &Event, explanations: &Explanations) {
-    match event {
-        Event::Explained { diagnosis, .. } => {
+fn print_event(event: &Event, explanations: &Explanations, input_wanted: Option<&InputWanted>) {
+    match (event, input_wanted) {
+        (Event::Explained { diagnosis, .. }, _) => {
             explanations.tell(event, diagnosis.is_ok());
+        }
+        (
+            Event::InputWanted {
+                waiting, prompt, ..
+            },
+            Some(input_wanted),
+        ) => {
+            input_wanted.tell(event, waiting, prompt.as_ref());
         }
         _ => message::post(format_args!(
             "{}\n  hint: --until exit does not wait for them",

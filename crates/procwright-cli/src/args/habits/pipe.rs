@@ -22,6 +22,10 @@ pub(super) fn instead(name: &str) -> Option<String> {
             "run has it, for the whole: procwright run --explain-after 30s procwright pipe CMD --to \
              CMD"
         }
+        "--input-wanted" => {
+            "run has it, for the whole: procwright run --input-wanted fail procwright pipe CMD \
+             --to CMD"
+        }
         "--explain-to" => {
             "run has it, for the whole: procwright run --timeout 10m --explain-to FILE procwright \
              pipe CMD --to CMD"

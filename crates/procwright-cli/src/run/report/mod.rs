@@ -44,6 +44,16 @@ fn json(report: &Report, own: &CommandReport) -> Value {
             .map(|left| json!({"pid": left.pid, "name": left.name}))
             .collect()
     });
+    value["input_wanted"] = own.asked.as_ref().map_or(Value::Null, |asked| {
+        let waiting = &asked.waiting;
+        json!({
+            "pid": waiting.pid,
+            "name": waiting.name,
+            "terminal": waiting.terminal,
+            "text": waiting.text,
+            "prompt": asked.prompt,
+        })
+    });
     value["total_s"] = own.total.as_secs_f64().into();
     value["log"] = own.log.as_ref().map_or(Value::Null, |log| {
         json!({

@@ -8,6 +8,7 @@ use procwright::{Reason, Report, StreamInfo};
 use super::command_report::CommandReport;
 use crate::colour;
 use crate::human::{HumanBytes, HumanDuration};
+use crate::run::input_wanted::Asked;
 use crate::run::output::LogFigures;
 
 const WIDTH: usize = 80;
@@ -22,12 +23,15 @@ pub(super) fn text(report: &Report, own: &CommandReport, coloured: bool) -> Stri
         let _ = writeln!(text, "{name:<INDENT$}{}", wrapped(value));
     };
     line("command", &shortened(&report.command()));
-    let outcome = outcome(report, own.signal);
+    let outcome = outcome(report, own);
     match coloured {
         // The escapes count as columns, though they have none: a long outcome is
         // wrapped a little early.
         true => line("outcome", &colour::green_or_red(&outcome, report.success())),
         false => line("outcome", &outcome),
+    }
+    if let Some(asked) = &own.asked {
+        line("input", &input(asked));
     }
     line("time", &time(report));
     if let Some(bytes) = report.max_rss_bytes {
@@ -71,14 +75,15 @@ pub(super) fn text(report: &Report, own: &CommandReport, coloured: bool) -> Stri
     text
 }
 
-fn outcome(report: &Report, signal: Option<i32>) -> String {
-    let why = match (report.reason, signal.map(Signal::new)) {
+fn outcome(report: &Report, own: &CommandReport) -> String {
+    let why = match (report.reason, own.signal.map(Signal::new)) {
         (Reason::Finished, _) if report.oom_kills.is_none() => return status(report.status),
         // What has killed it, or its last command, is known a little better then.
         (Reason::Finished, _) => return report.outcome(),
         (Reason::Cancelled, Some(Ok(signal))) => {
             format!("was stopped, as procwright got {signal}")
         }
+        _ if own.stopped_for_input => String::from("was stopped, as it waited for input"),
         _ => report.outcome(),
     };
     // The status: the stop's signal, or the program's answer to it.
@@ -112,6 +117,14 @@ fn meaning(signal: Signal) -> Option<&'static str> {
         "SIGXFSZ" => "limit of file size",
         _ => return None,
     })
+}
+
+/// Who waited for input last, and with which words.
+fn input(asked: &Asked) -> String {
+    match &asked.prompt {
+        Some(prompt) => format!("{}; asked: {prompt:?}", asked.waiting.text),
+        None => asked.waiting.text.clone(),
+    }
 }
 
 fn time(report: &Report) -> String {
