@@ -18,6 +18,8 @@ ruby -e 'require "minitest"' 2>/dev/null || missing+=(ruby-minitest)
 # What the table of programs at a terminal drives, and with what.
 need tmux tmux
 need dialog dialog
+# A server for ssh that no service comes with.
+[ -x /usr/sbin/dropbear ] || missing+=(dropbear-bin)
 need fish fish
 need gdb gdb
 need git git

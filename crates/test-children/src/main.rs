@@ -72,6 +72,7 @@ static COMMANDS: &[Command] = &[
     commands::hold_lock_uid::COMMAND,
     commands::eat_pipes::COMMAND,
     commands::among_strangers::COMMAND,
+    commands::traffic::COMMAND,
     commands::help::COMMAND,
 ];
 

@@ -39,4 +39,5 @@ pub(crate) mod sleep_forever;
 pub(crate) mod stdio_buffered;
 pub(crate) mod stopped_member;
 pub(crate) mod term_exit;
+pub(crate) mod traffic;
 pub(crate) mod trickle;
