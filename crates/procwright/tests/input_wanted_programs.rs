@@ -114,7 +114,7 @@ Dir::Log \"$PWD\"; APT::Sandbox::User \"root\"; APT::Get::Assume-Yes \"false\"; 
 Acquire::Languages \"none\";
 END
 APT_CONFIG=$PWD/apt.conf apt-get update",
-        ..row(
+        ..under_stress(
             "apt install",
             &["apt-get"],
             "APT_CONFIG=$PWD/apt.conf exec apt-get install one",
