@@ -413,7 +413,7 @@ impl Examination {
         let (mut second, mut graph, suspects) = loop {
             let mut second = match may_be_stuck {
                 // Whoever it is may have an end by now.
-                true => scan::look()?,
+                true => scan::look_since(&first)?,
                 false => scan::look_again(&first, &concerned)?,
             };
             caller.disregard(&mut second);

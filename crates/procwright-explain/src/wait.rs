@@ -57,6 +57,12 @@ pub(crate) enum Wait {
 }
 
 impl Wait {
+    /// True of a set of descriptors, which others may change while it is waited for: by a set of
+    /// epoll that they share, or memory.
+    pub(crate) fn is_set(&self) -> bool {
+        matches!(self, Wait::Set { .. } | Wait::HiddenSet { .. })
+    }
+
     /// True if it may not be seen who ends it, time or anybody.
     pub(crate) fn is_hidden(&self) -> bool {
         matches!(self, Wait::Hidden(place) if !place.contains("nanosleep"))

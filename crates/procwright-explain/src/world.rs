@@ -68,8 +68,7 @@ pub(crate) struct LockWait {
 /// One process.
 #[derive(Clone, Debug)]
 pub(crate) struct Process {
-    /// What it waits for was not asked: it has no `threads` here, and a descriptor of a pipe is
-    /// as both ends.
+    /// What it waits for was not asked: it has no `threads` here.
     pub(crate) is_outline: bool,
     pub(crate) pid: i32,
     pub(crate) ppid: i32,
@@ -77,6 +76,8 @@ pub(crate) struct Process {
     pub(crate) name: String,
     /// Start, in ticks since boot: with the number it means this process and no other.
     pub(crate) start: u64,
+    /// Where its stack begins, by chance elsewhere in each program; 0 if that may not be seen.
+    pub(crate) stack: u64,
     pub(crate) uid: Option<u32>,
     pub(crate) tracer: i32,
     /// Device number of the controlling terminal, 0 without one.
@@ -107,6 +108,8 @@ pub(crate) struct Process {
 #[derive(Clone, Debug)]
 pub(crate) struct Thread {
     pub(crate) tid: i32,
+    /// Letter of its state, as `/proc` has it.
+    pub(crate) state: char,
     /// How often it was taken from a processor, by its own will and not.
     pub(crate) switches: (u64, u64),
     pub(crate) wait: Wait,
@@ -119,6 +122,8 @@ pub(crate) struct Thread {
 pub(crate) struct Fd {
     pub(crate) number: i32,
     pub(crate) of: Object,
+    /// Whether it may be read from and written to. One of a pipe for which nobody waits is as
+    /// both ends.
     pub(crate) read: bool,
     pub(crate) write: bool,
 }
@@ -262,5 +267,27 @@ impl Process {
 
     pub(crate) fn catches(&self, signal: i32) -> bool {
         self.caught & (1 << (signal - 1)) != 0
+    }
+
+    /// True if it is the process that a look has seen as `before`, and no thread of it has run
+    /// since.
+    ///
+    /// Start times are rounded, so that where numbers are few another may have both.
+    pub(crate) fn has_slept_since(&self, before: &Process) -> bool {
+        let mut pairs = self.threads.iter().zip(&before.threads);
+        (self.start, self.stack) == (before.start, before.stack)
+            && !self.threads.is_empty()
+            && self.threads.len() == before.threads.len()
+            && pairs.all(|(thread, before)| thread.has_slept_since(before))
+    }
+}
+
+impl Thread {
+    /// True if it has not run since a look has seen it as `before`: it slept then and does now,
+    /// and was not taken from a processor in between.
+    pub(crate) fn has_slept_since(&self, before: &Thread) -> bool {
+        let is_awake = before.state == 'R' || before.wait == Wait::Runs;
+        (self.tid, self.state, self.switches) == (before.tid, before.state, before.switches)
+            && !is_awake
     }
 }

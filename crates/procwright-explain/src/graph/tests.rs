@@ -18,6 +18,7 @@ fn pair(switches: u64) -> World {
         };
         let thread = Thread {
             tid: pid,
+            state: 'S',
             switches: (switches, 0),
             wait: Wait::Read(0),
             call: String::from("0 0x0"),
@@ -29,6 +30,7 @@ fn pair(switches: u64) -> World {
             pgrp: pid,
             name: String::from("one"),
             start: 1_000,
+            stack: 0,
             uid: Some(0),
             tracer: 0,
             terminal: 0,

@@ -6,7 +6,7 @@ mod seen;
 mod slow;
 mod small_pipes;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::diagnosis::{Counts, Diagnosis, ProcessView, WaitView};
@@ -75,7 +75,10 @@ impl Judge<'_> {
                 shown.extend([link.from, link.to]);
             }
         }
-        let views = shown.iter().filter_map(|&pid| self.view(pid, &findings));
+        let commands = scan::command_lines(&shown);
+        let views = shown
+            .iter()
+            .filter_map(|&pid| self.view(pid, &findings, &commands));
         let processes: Vec<ProcessView> = views.collect();
         let asked = processes
             .iter()
@@ -158,7 +161,12 @@ impl Judge<'_> {
         }
     }
 
-    fn view(&self, pid: i32, findings: &[Finding]) -> Option<ProcessView> {
+    fn view(
+        &self,
+        pid: i32,
+        findings: &[Finding],
+        commands: &BTreeMap<i32, String>,
+    ) -> Option<ProcessView> {
         let process = self.process(pid)?;
         let mut about = findings
             .iter()
@@ -176,7 +184,7 @@ impl Judge<'_> {
             pid,
             ppid: process.ppid,
             name: process.name.clone(),
-            command: scan::command_line(pid),
+            command: commands.get(&pid).cloned(),
             verdict,
             waits: waits
                 .map(|thread| self.wait_view(process, thread, slept.contains(&thread.tid)))

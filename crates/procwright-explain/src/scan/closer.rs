@@ -1,15 +1,14 @@
 //! What is looked at only where somebody seems to be stuck, because it costs too much for
 //! all processes each time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{AtFlags, CWD};
 
-use super::descriptors::{self, Ends};
-use super::{calls, creation, files};
+use super::{calls, creation, descriptors, files};
 use crate::wait::{Children, Wait};
-use crate::world::{Births, Object, World};
+use crate::world::{Births, Fd, Object, World};
 
 /// Looks for what could release `suspects` after all: timers of theirs, descriptors in
 /// tables that a thread has for itself, and descriptors on their way through sockets.
@@ -26,6 +25,12 @@ pub(crate) fn look_closer(
     };
     let mut in_flight = false;
     for process in world.processes.values_mut() {
+        let mut fds = process.fds.iter().flatten();
+        let has_sockets = fds.any(|fd| fd.of.socket().is_some());
+        let has_threads = process.threads.len() > 1;
+        if !has_sockets && !has_threads && !suspects.contains(&process.pid) {
+            continue;
+        }
         let Ok(dir) = files::open_dir(&proc, &process.pid.to_string()) else {
             continue;
         };
@@ -110,15 +115,20 @@ fn fits(wait: &Wait, place: &str, of_pipe: &dyn Fn(i32) -> bool) -> bool {
 
 /// Adds descriptors that this thread has and the process has not: it may have unshared its
 /// table, and that of a first thread that has ended is empty.
-fn add_own_table(dir: &OwnedFd, tid: i32, fds: &mut Vec<crate::world::Fd>) {
+fn add_own_table(dir: &OwnedFd, tid: i32, fds: &mut Vec<Fd>) {
     let Ok(task) = files::open_dir(dir, &format!("task/{tid}")) else {
         return;
     };
-    for fd in descriptors::read(task.as_fd(), Ends::Told).unwrap_or_default() {
-        if !fds.contains(&fd) {
-            fds.push(fd);
-        }
+    let of = |fd: &Fd| (fd.number, fd.of);
+    let known: HashSet<(i32, Object)> = fds.iter().map(of).collect();
+    let mut own = descriptors::read(task.as_fd()).unwrap_or_default();
+    own.retain(|fd| !known.contains(&of(fd)));
+    let is_pipe = |fd: &Fd| matches!(fd.of, Object::Pipe(_) | Object::Fifo { .. });
+    if own.iter().any(is_pipe) {
+        // Of a thread that has ended they stay as both ends.
+        let _ = descriptors::tell_ends(task.as_fd(), &mut own, &is_pipe);
     }
+    fds.append(&mut own);
 }
 
 #[cfg(test)]

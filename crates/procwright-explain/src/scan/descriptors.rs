@@ -1,7 +1,7 @@
 //! The descriptors of a process, by `readlink` and `stat` of the links in `/proc/PID/fd`:
 //! neither opens what they refer to, and a `stat` asks no server.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,17 +15,9 @@ use crate::world::{Fd, Object};
 /// The first number of the terminals that programs make, and how many a number has.
 const PTY_MAJOR: u32 = 136;
 
-/// What is asked about a descriptor of a pipe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ends {
-    /// Which end it is.
-    Told,
-    /// Nothing, as if it were both: one more call for each is what that costs.
-    Untold,
-}
-
-/// Reads the descriptors; `dir` is that of a process or a thread.
-pub(super) fn read(dir: BorrowedFd<'_>, ends: Ends) -> io::Result<Vec<Fd>> {
+/// Reads the descriptors; `dir` is that of a process or a thread. One of a pipe is as both ends
+/// until [`tell_ends`] has asked.
+pub(super) fn read(dir: BorrowedFd<'_>) -> io::Result<Vec<Fd>> {
     let folder = files::open_dir(dir, "fd")?;
     let mut fds = Vec::new();
     let mut buffer = [MaybeUninit::uninit(); 8192];
@@ -41,8 +33,13 @@ pub(super) fn read(dir: BorrowedFd<'_>, ends: Ends) -> io::Result<Vec<Fd>> {
         let Some(number) = files::number(name.to_bytes()) else {
             continue;
         };
-        match one(dir, folder.as_fd(), name, number, ends) {
-            Ok(fd) => fds.push(fd),
+        match object(dir, folder.as_fd(), name, number) {
+            Ok(of) => fds.push(Fd {
+                number,
+                of,
+                read: true,
+                write: true,
+            }),
             // Closed since the folder was read.
             Err(Errno::NOENT) => {}
             Err(error) => return Err(error.into()),
@@ -51,13 +48,36 @@ pub(super) fn read(dir: BorrowedFd<'_>, ends: Ends) -> io::Result<Vec<Fd>> {
     Ok(fds)
 }
 
-fn one(
+/// Asks of those of these descriptors that are `wanted` which end of its pipe each is. One whose
+/// number is another's by now stays as both.
+pub(super) fn tell_ends(
+    dir: BorrowedFd<'_>,
+    fds: &mut [Fd],
+    wanted: &dyn Fn(&Fd) -> bool,
+) -> io::Result<()> {
+    let folder = files::open_dir(dir, "fd")?;
+    for fd in fds.iter_mut().filter(|fd| wanted(fd)) {
+        let name = CString::new(fd.number.to_string())?;
+        // The link's own mode says what the descriptor was opened for, at a third of the
+        // price of fdinfo.
+        let link = rustix::fs::statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW);
+        let of = object(dir, folder.as_fd(), &name, fd.number);
+        if let (Ok(link), true) = (link, of == Ok(fd.of)) {
+            let mode = Mode::from_raw_mode(link.st_mode);
+            fd.read = mode.contains(Mode::RUSR);
+            fd.write = mode.contains(Mode::WUSR);
+        }
+    }
+    Ok(())
+}
+
+/// The object that a descriptor refers to.
+fn object(
     dir: BorrowedFd<'_>,
     folder: BorrowedFd<'_>,
     name: &CStr,
     number: i32,
-    ends: Ends,
-) -> rustix::io::Result<Fd> {
+) -> rustix::io::Result<Object> {
     // A longer link is cut, and a path.
     let mut buffer = [0; 64];
     let length = rustix::fs::readlinkat_raw(folder, name, &mut buffer)?;
@@ -65,7 +85,7 @@ fn one(
     let inode = |kind: &[u8]| -> Option<u64> {
         files::number(link.strip_prefix(kind)?.strip_suffix(b"]")?)
     };
-    let of = if let Some(pipe) = inode(b"pipe:[") {
+    Ok(if let Some(pipe) = inode(b"pipe:[") {
         Object::Pipe(pipe)
     } else if let Some(socket) = inode(b"socket:[") {
         Object::Socket(socket)
@@ -91,21 +111,6 @@ fn one(
         file(folder, name)?
     } else {
         Object::Other
-    };
-    let (mut read, mut write) = (true, true);
-    if ends == Ends::Told && matches!(of, Object::Pipe(_) | Object::Fifo { .. }) {
-        // The link's own mode says what the descriptor was opened for, at a third of the
-        // price of fdinfo.
-        let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        let mode = Mode::from_raw_mode(stat.st_mode);
-        read = mode.contains(Mode::RUSR);
-        write = mode.contains(Mode::WUSR);
-    }
-    Ok(Fd {
-        number,
-        of,
-        read,
-        write,
     })
 }
 

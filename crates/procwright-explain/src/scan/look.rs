@@ -3,15 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
 
 use rustix::fs::CWD;
 
-use super::descriptors::{self, Ends};
-use super::process::{self, Depth};
-use super::{among, files, locks, peers, tcp};
+use super::process::{self, Depth, Stat};
+use super::{among, descriptors, ends, files, locks, peers, tcp};
 use crate::wait::Wait;
-use crate::world::World;
+use crate::world::{Process, World};
 
 /// Rounds in which processes are looked at that have come during the round before.
 const CHASES: usize = 32;
@@ -28,10 +26,18 @@ const LONGEST_COMMAND: usize = 4096;
 /// one: a child that was forked behind the look's back by a parent that has ended since
 /// may hold what decides.
 pub(crate) fn look() -> io::Result<World> {
+    look_since(&World::default())
+}
+
+/// Looks at all processes as [`look`] does, and reads of those that have slept since `before`
+/// was looked at only that they have: a third of what a whole look takes.
+///
+/// What of `before` was looked at closer is not to be taken for what this look would see.
+pub(crate) fn look_since(before: &World) -> io::Result<World> {
     let proc = open_proc()?;
     let mut world = World::default();
     let there = numbers(&proc)?;
-    chase(&proc, there, &mut world)?;
+    chase(&proc, there, before, &mut world)?;
     add_surroundings(&proc, &mut world);
     Ok(world)
 }
@@ -43,7 +49,8 @@ pub(crate) fn look() -> io::Result<World> {
 pub(crate) fn outline() -> io::Result<World> {
     let proc = open_proc()?;
     let mut world = World::default();
-    add_these(&proc, &numbers(&proc)?, Depth::Outline, &mut world);
+    let there = numbers(&proc)?;
+    add_these(&proc, &there, Depth::Outline, &World::default(), &mut world);
     Ok(world)
 }
 
@@ -59,7 +66,7 @@ pub(crate) fn look_at(world: &mut World, pids: &BTreeSet<i32>) -> io::Result<()>
     }
     world.unseen.processes.retain(|pid| !pids.contains(pid));
     let pids: Vec<i32> = pids.iter().copied().collect();
-    add_these(&proc, &pids, Depth::Whole, world);
+    add_these(&proc, &pids, Depth::Whole, &World::default(), world);
     for (pid, mut outline) in outlines {
         let is_known = world.processes.contains_key(&pid) || world.unseen.processes.contains(&pid);
         if !is_known {
@@ -89,11 +96,9 @@ pub(crate) fn add_tracers(world: &mut World) -> io::Result<()> {
     let all = world.processes.values();
     let outlines = all.filter(|process| process.is_outline && !process.gone);
     let pids: Vec<i32> = outlines.map(|process| process.pid).collect();
-    let traced = among::gather(&proc, &pids, |proc, pid, found: &mut Vec<(i32, i32)>| {
-        let dir = files::open_dir(proc, &pid.to_string());
-        if let Ok(tracer) = dir.and_then(|dir| process::tracer(dir.as_fd())) {
-            found.push((pid, tracer));
-        }
+    let traced = among::gather(&pids, |pid, found: &mut Vec<(i32, i32)>| {
+        let tracer = process::tracer(&proc, &format!("{pid}/status"));
+        found.extend(tracer.ok().map(|tracer| (pid, tracer)));
     });
     for (looker, part) in traced {
         world.lookers.insert(looker);
@@ -111,32 +116,58 @@ pub(crate) fn add_tracers(world: &mut World) -> io::Result<()> {
 pub(crate) fn look_again(first: &World, pids: &BTreeSet<i32>) -> io::Result<World> {
     let proc = open_proc()?;
     let there = numbers(&proc)?;
-    let again = first.with_children(pids.clone());
     let is_there: BTreeSet<i32> = there.iter().copied().collect();
     let mut world = first.clone();
-    let stays = |pid: &i32| is_there.contains(pid) && !again.contains(pid);
+    let stays = |pid: &i32| is_there.contains(pid) && !pids.contains(pid);
     world.processes.retain(|pid, _| stays(pid));
     world.kernel.retain(stays);
     world.unseen.processes.retain(stays);
+    let children = first.with_children(pids.clone());
+    let children: Vec<i32> = children.into_iter().filter(stays).collect();
+    renew_kin(&proc, &children, &mut world);
     if first.has_outlines() {
-        // A child that nobody waits for has no need to be seen as a whole.
-        let again = again.intersection(&is_there).copied();
-        let (outlines, mut whole): (Vec<i32>, Vec<i32>) =
-            again.partition(|pid| first.is_outline(*pid));
-        let known = known(first);
-        whole.extend(there.into_iter().filter(|pid| !known.contains(pid)));
-        add_these(&proc, &whole, Depth::Whole, &mut world);
-        add_these(&proc, &outlines, Depth::Outline, &mut world);
+        let known = known(&world);
+        let others = there.into_iter().filter(|pid| !known.contains(pid));
+        let others: Vec<i32> = others.collect();
+        add_these(&proc, &others, Depth::Whole, first, &mut world);
     } else {
-        chase(&proc, there, &mut world)?;
+        chase(&proc, there, first, &mut world)?;
     }
     add_surroundings(&proc, &mut world);
     Ok(world)
 }
 
-pub(super) fn open_proc() -> io::Result<Arc<OwnedFd>> {
+/// Asks of these whose children they are by now, and takes those out of `world` that have ended
+/// or are others.
+fn renew_kin(proc: &OwnedFd, pids: &[i32], world: &mut World) {
+    let kin = among::gather(pids, |pid, kin: &mut Vec<(i32, Option<Stat>)>| {
+        kin.push((pid, process::stat(proc, &format!("{pid}/stat")).ok()));
+    });
+    for (looker, part) in kin {
+        world.lookers.insert(looker);
+        for (pid, stat) in part {
+            let process = world.processes.get_mut(&pid);
+            let same = |(process, stat): &(&mut Process, Stat)| {
+                process.start == stat.start && process.gone == stat.is_gone()
+            };
+            match process.zip(stat).filter(same) {
+                Some((process, stat)) => {
+                    process.ppid = stat.ppid;
+                    process.pgrp = stat.pgrp;
+                    process.foreground = stat.foreground;
+                }
+                None => {
+                    world.processes.remove(&pid);
+                    world.unseen.processes.retain(|unseen| *unseen != pid);
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn open_proc() -> io::Result<OwnedFd> {
     procwright_os::proc::check()?;
-    Ok(Arc::new(files::open_dir(CWD, "/proc")?))
+    files::open_dir(CWD, "/proc")
 }
 
 /// The numbers of all processes.
@@ -153,7 +184,7 @@ fn known(world: &World) -> BTreeSet<i32> {
 }
 
 /// Looks at those of `there` that are not in `world` yet, and at those that come meanwhile.
-fn chase(proc: &Arc<OwnedFd>, mut there: Vec<i32>, world: &mut World) -> io::Result<()> {
+fn chase(proc: &OwnedFd, mut there: Vec<i32>, before: &World, world: &mut World) -> io::Result<()> {
     let mut known = known(world);
     for _ in 0..CHASES {
         there.retain(|&pid| known.insert(pid));
@@ -161,7 +192,7 @@ fn chase(proc: &Arc<OwnedFd>, mut there: Vec<i32>, world: &mut World) -> io::Res
             world.unseen.hurried = false;
             return Ok(());
         }
-        add_these(proc, &there, Depth::Whole, world);
+        add_these(proc, &there, Depth::Whole, before, world);
         there = numbers(proc)?;
     }
     world.unseen.hurried = true;
@@ -195,15 +226,16 @@ fn add_surroundings(proc: &OwnedFd, world: &mut World) {
         tcp::add(world);
     }
     world.locks = locks::waits(proc, world).unwrap_or_default();
+    ends::tell(proc, world);
 }
 
-/// Adds these processes.
-fn add_these(proc: &Arc<OwnedFd>, pids: &[i32], depth: Depth, world: &mut World) {
-    let add: fn(&OwnedFd, i32, &mut World) = match depth {
-        Depth::Outline => |proc, pid, part| add(proc, pid, Depth::Outline, part),
-        Depth::Whole => |proc, pid, part| add(proc, pid, Depth::Whole, part),
+/// Adds these processes, of which an earlier look may know as `before`.
+fn add_these(proc: &OwnedFd, pids: &[i32], depth: Depth, before: &World, world: &mut World) {
+    let add = |pid: i32, part: &mut World| {
+        let before = before.processes.get(&pid);
+        add(proc, pid, depth, before, part);
     };
-    for (looker, mut part) in among::gather(proc, pids, add) {
+    for (looker, mut part) in among::gather(pids, add) {
         world.lookers.insert(looker);
         world.processes.append(&mut part.processes);
         world.kernel.append(&mut part.kernel);
@@ -213,18 +245,14 @@ fn add_these(proc: &Arc<OwnedFd>, pids: &[i32], depth: Depth, world: &mut World)
 }
 
 /// Adds one process, unless it is the kernel's or has gone.
-fn add(proc: &OwnedFd, pid: i32, depth: Depth, world: &mut World) {
-    let ends = match depth {
-        Depth::Outline => Ends::Untold,
-        Depth::Whole => Ends::Told,
-    };
+fn add(proc: &OwnedFd, pid: i32, depth: Depth, before: Option<&Process>, world: &mut World) {
     let read = files::open_dir(proc, &pid.to_string()).and_then(|dir| {
-        let Some(mut seen) = process::read(dir.as_fd(), pid, depth)? else {
+        let Some(mut seen) = process::read(dir.as_fd(), pid, depth, before)? else {
             world.kernel.insert(pid);
             return Ok(());
         };
-        if !seen.gone {
-            match descriptors::read(dir.as_fd(), ends) {
+        if !seen.gone && seen.fds.is_none() {
+            match descriptors::read(dir.as_fd()) {
                 Ok(fds) => seen.fds = Some(fds),
                 Err(error) if files::is_gone(&error) => return Ok(()),
                 Err(_) => world.unseen.processes.push(pid),
@@ -263,10 +291,22 @@ pub(crate) fn pipe_budget() -> Option<u64> {
     text.trim().parse().ok()
 }
 
-/// The command line of a process, as a shell would take it, cut behind [`LONGEST_COMMAND`].
-pub(crate) fn command_line(pid: i32) -> Option<String> {
+/// The command lines of those of these processes that have one, as a shell would take them, cut
+/// behind [`LONGEST_COMMAND`].
+pub(crate) fn command_lines(pids: &BTreeSet<i32>) -> BTreeMap<i32, String> {
+    let Ok(proc) = open_proc() else {
+        return BTreeMap::new();
+    };
+    let pids: Vec<i32> = pids.iter().copied().collect();
+    let lines = among::gather(&pids, |pid, lines: &mut Vec<(i32, String)>| {
+        lines.extend(command_line(&proc, pid).map(|line| (pid, line)));
+    });
+    lines.into_iter().flat_map(|(_, part)| part).collect()
+}
+
+fn command_line(proc: &OwnedFd, pid: i32) -> Option<String> {
     let mut buffer = [0; LONGEST_COMMAND];
-    let text = files::read(CWD, &format!("/proc/{pid}/cmdline"), &mut buffer).ok()?;
+    let text = files::read(proc, &format!("{pid}/cmdline"), &mut buffer).ok()?;
     let is_cut = text.len() == LONGEST_COMMAND;
     let text = String::from_utf8_lossy(text);
     let words: Vec<&str> = text.trim_end_matches('\0').split('\0').collect();
@@ -280,6 +320,118 @@ pub(crate) fn command_line(pid: i32) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::world::{Fd, Object};
+    use std::io::{Read, Write};
+    use std::process::{Child, Command, Stdio};
+    use test_support::{eventually, watchdog};
+
+    /// A child that passes on what it is given, and sleeps until then.
+    fn cat() -> Child {
+        let mut cat = Command::new(test_children::path());
+        cat.arg("cat").stdin(Stdio::piped()).stdout(Stdio::piped());
+        cat.spawn().expect("a test child")
+    }
+
+    fn pid_of(child: &Child) -> i32 {
+        child.id().cast_signed()
+    }
+
+    /// True if it sleeps in a read of its stdin.
+    fn reads(world: &World, pid: i32) -> bool {
+        let process = world.processes.get(&pid);
+        process.is_some_and(|one| one.threads.iter().all(|t| t.wait == Wait::Read(0)))
+    }
+
+    #[test]
+    fn who_has_slept_since_is_not_read_again() {
+        let _watchdog = watchdog("who_has_slept_since_is_not_read_again");
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let mut child = cat();
+        let pid = pid_of(&child);
+        let mut before = look().unwrap();
+        eventually(|| {
+            before = look().unwrap();
+            reads(&before, pid)
+        });
+        // Nobody has it: it is seen again only where nothing was read.
+        let mark = Fd {
+            number: i32::MAX,
+            of: Object::Other,
+            read: true,
+            write: true,
+        };
+        let is_marked = |world: &World, pid| world.processes[&pid].fd(i32::MAX).is_some();
+        for pid in [pid, own] {
+            let process = before.processes.get_mut(&pid).unwrap();
+            process.fds.as_mut().unwrap().push(mark.clone());
+        }
+        let since = look_since(&before).unwrap();
+        assert!(is_marked(&since, pid) && reads(&since, pid));
+        assert!(!is_marked(&since, own), "this process runs");
+        // It wakes up, and sleeps as before.
+        child.stdin.as_mut().unwrap().write_all(b"x").unwrap();
+        let mut byte = [0];
+        child
+            .stdout
+            .as_mut()
+            .unwrap()
+            .read_exact(&mut byte)
+            .unwrap();
+        let mut since = look_since(&before).unwrap();
+        assert!(!is_marked(&since, pid));
+        eventually(|| {
+            since = look_since(&before).unwrap();
+            reads(&since, pid)
+        });
+        assert!(!is_marked(&since, pid));
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_child_that_has_ended_since_is_seen_to_have() {
+        let _watchdog = watchdog("a_child_that_has_ended_since_is_seen_to_have");
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let (mut ended, mut lives) = (cat(), cat());
+        let first = look().unwrap();
+        ended.kill().unwrap();
+        let pids = [&ended, &lives].map(pid_of);
+        let mut second = first.clone();
+        // Nobody has reaped it.
+        eventually(|| {
+            second = look_again(&first, &BTreeSet::from([own])).unwrap();
+            second.processes[&pids[0]].gone
+        });
+        assert!(!second.processes[&pids[1]].gone);
+        ended.wait().unwrap();
+        second = look_again(&first, &BTreeSet::from([own])).unwrap();
+        assert!(!second.processes.contains_key(&pids[0]));
+        lives.kill().unwrap();
+        lives.wait().unwrap();
+    }
+
+    #[test]
+    fn of_a_pipe_that_is_waited_for_the_ends_are_told() {
+        let _watchdog = watchdog("of_a_pipe_that_is_waited_for_the_ends_are_told");
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let (_read, unused) = std::io::pipe().unwrap();
+        let mut child = cat();
+        let mut world = look().unwrap();
+        eventually(|| {
+            world = look().unwrap();
+            reads(&world, pid_of(&child))
+        });
+        let ends = |end: &dyn std::os::fd::AsRawFd| {
+            let fd = world.processes[&own].fd(end.as_raw_fd()).unwrap();
+            (fd.read, fd.write)
+        };
+        assert_eq!(ends(child.stdin.as_ref().unwrap()), (false, true));
+        assert_eq!(ends(&unused), (true, true));
+        let stdin = world.processes[&pid_of(&child)].fd(0).unwrap();
+        assert!(stdin.read && !stdin.write);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
 
     #[test]
     fn many_are_looked_at_on_several_threads() {
@@ -290,7 +442,7 @@ mod tests {
             let mut pids = vec![i32::MAX; among::MANY];
             pids[place] = own;
             let mut world = World::default();
-            add_these(&proc, &pids, Depth::Whole, &mut world);
+            add_these(&proc, &pids, Depth::Whole, &World::default(), &mut world);
             assert!(world.processes.keys().eq([&own]), "{place}");
         }
     }

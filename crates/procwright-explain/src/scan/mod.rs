@@ -12,6 +12,8 @@ mod creation;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod descriptors;
 #[cfg(any(target_os = "linux", target_os = "android"))]
+mod ends;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod files;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod jobserver;
@@ -40,12 +42,13 @@ pub(crate) use creation::Probe;
 pub(crate) use jobserver::is_jobserver;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use look::{
-    add_tracers, command_line, look, look_again, look_at, newcomers, outline, pipe_budget,
+    add_tracers, command_lines, look, look_again, look_at, look_since, newcomers, outline,
+    pipe_budget,
 };
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(crate) use other::{
-    Probe, Sleeper, add_tracers, command_line, is_jobserver, look, look_again, look_at,
-    look_closer, newcomers, outline, pipe_budget, sleepers,
+    Probe, Sleeper, add_tracers, command_lines, is_jobserver, look, look_again, look_at,
+    look_closer, look_since, newcomers, outline, pipe_budget, sleepers,
 };
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use tree::{Sleeper, sleepers};

@@ -1,6 +1,6 @@
 //! Systems without `/proc` as Linux has it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use crate::world::{Births, Fd, Process, World};
@@ -10,6 +10,10 @@ pub(crate) fn look() -> io::Result<World> {
         io::ErrorKind::Unsupported,
         "what processes wait for can be read on Linux alone",
     ))
+}
+
+pub(crate) fn look_since(_: &World) -> io::Result<World> {
+    look()
 }
 
 pub(crate) fn outline() -> io::Result<World> {
@@ -58,8 +62,8 @@ pub(crate) fn sleepers(_: i32) -> io::Result<Vec<Sleeper>> {
     look().map(|_| Vec::new())
 }
 
-pub(crate) fn command_line(_: i32) -> Option<String> {
-    None
+pub(crate) fn command_lines(_: &BTreeSet<i32>) -> BTreeMap<i32, String> {
+    BTreeMap::new()
 }
 
 pub(crate) fn is_jobserver(_: &Process, _: &Fd) -> bool {

@@ -16,21 +16,28 @@ const KERNEL_THREAD: u64 = 0x0020_0000;
 pub(super) enum Depth {
     /// Whose child it is, and what it has open.
     Outline,
-    /// What it waits for, too, and which ends of pipes it has.
+    /// What it waits for, too.
     Whole,
 }
 
-/// Reads a process without its descriptors. `None` if it is the kernel's.
+/// Reads a process. `None` if it is the kernel's.
 ///
-/// The threads are read before the descriptors. A thread that sleeps from here to the next
-/// look has changed no descriptor in between, so that the list is that of the whole time.
-pub(super) fn read(dir: BorrowedFd<'_>, pid: i32, depth: Depth) -> io::Result<Option<Process>> {
-    let mut buffer = [0; 1024];
-    let stat = files::read(dir, "stat", &mut buffer)?;
-    let stat = Stat::parse(stat).ok_or_else(no_sense)?;
+/// Its descriptors are left to be read, as `None`, unless it has slept since an earlier look has
+/// seen it as `before`: who sleeps opens and closes none. They are read behind the threads. A
+/// thread that sleeps from here to the next look has changed no descriptor in between, so that
+/// the list is that of the whole time.
+pub(super) fn read(
+    dir: BorrowedFd<'_>,
+    pid: i32,
+    depth: Depth,
+    before: Option<&Process>,
+) -> io::Result<Option<Process>> {
+    let stat = stat(dir, "stat")?;
     if stat.flags & KERNEL_THREAD != 0 {
         return Ok(None);
     }
+    let before = before.filter(|one| (one.start, one.stack) == (stat.start, stat.stack));
+    let gone = stat.is_gone();
     let mut process = Process {
         is_outline: depth == Depth::Outline,
         pid,
@@ -38,11 +45,12 @@ pub(super) fn read(dir: BorrowedFd<'_>, pid: i32, depth: Depth) -> io::Result<Op
         pgrp: stat.pgrp,
         name: stat.name,
         start: stat.start,
+        stack: stat.stack,
         uid: None,
         tracer: 0,
         terminal: stat.terminal,
         foreground: stat.foreground,
-        gone: matches!(stat.state, 'Z' | 'X' | 'x') && stat.threads <= 1,
+        gone,
         stop_signal: stat.exit_code & 0x7f,
         caught: 0,
         timers: Some(false),
@@ -58,14 +66,17 @@ pub(super) fn read(dir: BorrowedFd<'_>, pid: i32, depth: Depth) -> io::Result<Op
     let alone = stat.threads == 1;
     let mut buffer = [0; 16 * 1024];
     if alone {
-        process.add_thread(thread(dir, pid, &mut buffer)?);
+        let before = before.and_then(|before| before.threads.first());
+        process.add_thread(thread(dir, pid, before, &mut buffer)?);
     } else {
         let tasks = files::open_dir(dir, "task")?;
         let mut tids = Vec::new();
         files::numbers(&tasks, &mut |tid| tids.push(tid))?;
         for tid in tids {
             let task = files::open_dir(&tasks, &tid.to_string());
-            match task.and_then(|task| thread(task.as_fd(), tid, &mut buffer)) {
+            // Of who has slept they are as many as before, in the order of before.
+            let before = before.and_then(|before| before.threads.get(process.threads.len()));
+            match task.and_then(|task| thread(task.as_fd(), tid, before, &mut buffer)) {
                 Ok(found) => process.add_thread(found),
                 Err(error) if files::is_gone(&error) => process.add_mover(tid),
                 Err(error) => return Err(error),
@@ -76,6 +87,11 @@ pub(super) fn read(dir: BorrowedFd<'_>, pid: i32, depth: Depth) -> io::Result<Op
         }
     }
     process.thread_count = process.threads.len();
+    if let Some(before) = before.filter(|before| process.has_slept_since(before)) {
+        process.fds.clone_from(&before.fds);
+        process.written = before.written;
+        return Ok(Some(process));
+    }
     if process
         .threads
         .iter()
@@ -87,11 +103,11 @@ pub(super) fn read(dir: BorrowedFd<'_>, pid: i32, depth: Depth) -> io::Result<Op
     Ok(Some(process))
 }
 
-/// The process that traces this one, 0 if there is none.
-pub(super) fn tracer(dir: BorrowedFd<'_>) -> io::Result<i32> {
+/// The process that traces another, 0 if there is none; from the file `status` of that.
+pub(super) fn tracer(at: impl AsFd, name: &str) -> io::Result<i32> {
     // It stands before the groups, of which there may be thousands.
     let mut buffer = [0; 1024];
-    let text = files::read(dir, "status", &mut buffer)?;
+    let text = files::read(at, name, &mut buffer)?;
     let tracer = files::field(text, "TracerPid:").and_then(files::number);
     tracer.ok_or_else(no_sense)
 }
@@ -106,6 +122,7 @@ impl Process {
     fn add_mover(&mut self, tid: i32) {
         self.threads.push(Thread {
             tid,
+            state: 'X',
             switches: (0, 0),
             wait: Wait::Runs,
             call: String::new(),
@@ -141,49 +158,94 @@ struct Status {
 
 /// Reads a thread. Its counters come before its call: where they have not changed at the
 /// next look, it has slept in that call all the while.
-fn thread(dir: BorrowedFd<'_>, tid: i32, buffer: &mut [u8]) -> io::Result<(Thread, Status)> {
-    let text = files::read(dir, "status", buffer)?;
-    let field = |name: &str| files::field(text, name);
-    let state = field("State:").and_then(|state| state.first());
-    let state = *state.ok_or_else(no_sense)? as char;
-    // They stand last, behind lists without a bound: a text that was cut lacks them.
-    let count = |name: &str| field(name).and_then(files::number).ok_or_else(no_sense);
-    let switches = (
-        count("voluntary_ctxt_switches:")?,
-        count("nonvoluntary_ctxt_switches:")?,
-    );
-    let status = Status {
-        // Real, effective, saved, file system.
-        uid: field("Uid:").and_then(|ids| files::number(ids.split(|b| *b == b'\t').next()?)),
-        tracer: field("TracerPid:").and_then(files::number).unwrap_or(0),
-        caught: field("SigCgt:").and_then(files::hex).unwrap_or(u64::MAX),
-        nested: field("NSpid:").is_some_and(|pids| pids.contains(&b'\t')),
-    };
-    let (wait, call) = calls::waiting(dir, state);
-    let thread = Thread {
-        tid,
-        switches,
-        wait,
-        call,
-    };
+fn thread(
+    dir: BorrowedFd<'_>,
+    tid: i32,
+    before: Option<&Thread>,
+    buffer: &mut [u8],
+) -> io::Result<(Thread, Status)> {
+    let (mut thread, status) = status(tid, files::read(dir, "status", buffer)?)?;
+    match before.filter(|before| thread.has_slept_since(before)) {
+        // Others may change a set of descriptors meanwhile.
+        Some(before) if !before.wait.is_set() => {
+            thread.wait = before.wait.clone();
+            thread.call.clone_from(&before.call);
+        }
+        _ => (thread.wait, thread.call) = calls::waiting(dir, thread.state),
+    }
     Ok((thread, status))
 }
 
+/// What `status` tells, in one pass: of a thread what it does not wait for, and of its process.
+fn status(tid: i32, text: &[u8]) -> io::Result<(Thread, Status)> {
+    let mut thread = Thread {
+        tid,
+        state: ' ',
+        switches: (0, 0),
+        wait: Wait::Runs,
+        call: String::new(),
+    };
+    let mut status = Status {
+        uid: None,
+        tracer: 0,
+        caught: u64::MAX,
+        nested: false,
+    };
+    // The counters stand last, behind lists without a bound: a text that was cut lacks them.
+    let mut counters = 0;
+    for line in String::from_utf8_lossy(text).lines() {
+        let Some((name, value)) = line.split_once(":\t") else {
+            continue;
+        };
+        let mut count = || {
+            counters += 1;
+            value.parse().map_err(|_| no_sense())
+        };
+        match name {
+            "State" => thread.state = value.chars().next().ok_or_else(no_sense)?,
+            "TracerPid" => status.tracer = value.parse().unwrap_or(0),
+            // Real, effective, saved, file system.
+            "Uid" => status.uid = value.split('\t').next().and_then(|uid| uid.parse().ok()),
+            "NSpid" => status.nested = value.contains('\t'),
+            "SigCgt" => status.caught = files::hex(value.as_bytes()).unwrap_or(u64::MAX),
+            "voluntary_ctxt_switches" => thread.switches.0 = count()?,
+            "nonvoluntary_ctxt_switches" => thread.switches.1 = count()?,
+            _ => {}
+        }
+    }
+    match (counters, thread.state) {
+        (0 | 1, _) | (_, ' ') => Err(no_sense()),
+        _ => Ok((thread, status)),
+    }
+}
+
+/// Reads the file `stat` of a process.
+pub(super) fn stat(at: impl AsFd, name: &str) -> io::Result<Stat> {
+    let mut buffer = [0; 1024];
+    Stat::parse(files::read(at, name, &mut buffer)?).ok_or_else(no_sense)
+}
+
 /// The fields of `stat` that are used.
-struct Stat {
+pub(super) struct Stat {
     name: String,
     state: char,
-    ppid: i32,
-    pgrp: i32,
+    pub(super) ppid: i32,
+    pub(super) pgrp: i32,
     terminal: u64,
-    foreground: i32,
+    pub(super) foreground: i32,
     flags: u64,
     threads: u32,
-    start: u64,
+    pub(super) start: u64,
+    stack: u64,
     exit_code: i32,
 }
 
 impl Stat {
+    /// True if its first thread has ended, and no other is left.
+    pub(super) fn is_gone(&self) -> bool {
+        matches!(self.state, 'Z' | 'X' | 'x') && self.threads <= 1
+    }
+
     /// Reads `PID (NAME) STATE PPID …`; the name may have parentheses of its own.
     fn parse(text: &[u8]) -> Option<Stat> {
         let open = text.iter().position(|b| *b == b'(')?;
@@ -205,7 +267,32 @@ impl Stat {
             flags: at(&fields, 6)?,
             threads: at(&fields, 17)?,
             start: at(&fields, 19)?,
+            stack: at(&fields, 25).unwrap_or(0),
             exit_code: at(&fields, fields.len() - 1).unwrap_or(0),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &[u8] = b"Name:\tState:\xff\nState:\tS (sleeping)\nTracerPid:\t7\n\
+        Uid:\t1000\t0\t0\t0\nGroups:\t \nNSpid:\t42\t1\nSigCgt:\t0000000000010002\n\
+        voluntary_ctxt_switches:\t5\nnonvoluntary_ctxt_switches:\t6\n";
+
+    #[test]
+    fn what_status_tells() {
+        let (thread, of) = status(42, TEXT).unwrap();
+        assert_eq!((thread.state, thread.switches), ('S', (5, 6)));
+        assert_eq!((of.uid, of.tracer, of.nested), (Some(1000), 7, true));
+        assert_eq!(of.caught, 0x10002);
+    }
+
+    #[test]
+    fn a_status_that_was_cut_tells_nothing() {
+        for length in 0..TEXT.len() - 2 {
+            assert!(status(42, &TEXT[..length]).is_err(), "{length}");
+        }
     }
 }

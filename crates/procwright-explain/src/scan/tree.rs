@@ -10,9 +10,8 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
 
-use super::descriptors::{self, Ends};
 use super::process::{self, Depth};
-use super::{files, look};
+use super::{descriptors, files, look};
 use crate::wait::Wait;
 use crate::world::Process;
 
@@ -51,7 +50,7 @@ pub(crate) fn sleepers(root: i32) -> io::Result<Vec<Sleeper>> {
 
 fn one(proc: &OwnedFd, pid: i32, found: &mut Vec<Sleeper>, next: &mut Vec<i32>) -> io::Result<()> {
     let dir = files::open_dir(proc, &pid.to_string())?;
-    let Some(mut process) = process::read(dir.as_fd(), pid, Depth::Whole)? else {
+    let Some(mut process) = process::read(dir.as_fd(), pid, Depth::Whole, None)? else {
         return Ok(());
     };
     for thread in &process.threads {
@@ -61,7 +60,7 @@ fn one(proc: &OwnedFd, pid: i32, found: &mut Vec<Sleeper>, next: &mut Vec<i32>) 
     if process.gone || could_wait.next().is_none() {
         return Ok(());
     }
-    process.fds = Some(descriptors::read(dir.as_fd(), Ends::Untold)?);
+    process.fds = Some(descriptors::read(dir.as_fd())?);
     let is_input = |number: &i32| *number == 0 || is_its_terminal(&process, *number);
     for thread in &process.threads {
         let waits = match &thread.wait {

@@ -7,7 +7,7 @@ pub use bare::spawn_bare;
 pub use processors::has_several_processors;
 
 use std::io;
-use std::thread::{Builder, JoinHandle};
+use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
 use crate::signal::mask::BlockedMask;
 
@@ -23,6 +23,20 @@ pub fn spawn_quiet<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<JoinHandle<T>> {
     spawn_with_signals_blocked(Builder::new().name(name.into()), work)
+}
+
+/// Starts a thread as [`spawn_quiet`] does, which may borrow what outlives `scope`.
+///
+/// # Errors
+/// When no thread can be made.
+pub fn spawn_quiet_scoped<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> io::Result<ScopedJoinHandle<'scope, T>> {
+    // Inherited, as below.
+    let _blocked = BlockedMask::all();
+    Builder::new().name(name.into()).spawn_scoped(scope, work)
 }
 
 /// Blocks all signals for the calling thread from here on, as [`spawn_quiet`] does from its first
