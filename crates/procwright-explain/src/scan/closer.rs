@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{AtFlags, CWD};
 
-use super::{calls, creation, descriptors, files};
+use super::{calls, creation, descriptors, ends, files};
 use crate::wait::{Children, Wait};
 use crate::world::{Births, Fd, Object, World};
 
@@ -86,6 +86,8 @@ pub(crate) fn look_closer(
         }
     }
     world.unseen.in_flight = in_flight;
+    // A thread may wait for a pipe that is in its own table alone.
+    ends::tell(&proc, world);
     births
 }
 
