@@ -50,9 +50,11 @@ _PLAYED = {
 
 def calls_of(options: Mapping[str, Any], stages: list[dict[str, Any]]) -> list[Call]:
     """The call of each stage, with the options of a run. `stages` have their parameters."""
-    if others := [name for name, value in options.items() if value and name not in _PLAYED]:
-        name = "a Fan" if others[0] == "fans" else others[0]
-        raise InvalidValue(f"{name} is given, and a Fake and a Cassette play no pipeline with it")
+    has = {**options, "a Fan": any(options["fans"]), "fans": None}
+    if others := [name for name, value in has.items() if value and name not in _PLAYED]:
+        raise InvalidValue(
+            f"{others[0]} is given, and a Fake and a Cassette play no pipeline with it"
+        )
     of_all = {name: options[name] for name in ("timeout", "idle_timeout", "stop", "cancel")}
     return [
         Call("pipeline", given["args"], {**raw, **of_all, **_OF_A_RUN}, given, place)
@@ -94,6 +96,7 @@ def played_pipeline(
         if any(place == behind for behind, _ in options["elastic"]):
             passed = len(calls[place + 1]._options["stdin"][1])
             raw["elastic"] = {**_NO_FIGURES, "bytes_in": passed, "bytes_out": passed}
+        raw["fan"] = None
         raw["function"] = ("returned", "success") if place in functions else None
     _judge(stages, options)
     return _whole(calls, stages, options["success"])
