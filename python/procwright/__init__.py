@@ -34,7 +34,7 @@
 #   _spawn_pipeline                      starting programs joined by pipes
 #   _pipeline_child                      those that one holds
 #   _pipeline                            programs joined by pipes
-#   _stage_function                      a function between two of them
+#   _stage_function, _fan                a function between two of them; several side by side
 #   _map                                 many commands, so many at a time
 #   _executed, _map_lines                a map whose commands run in an executor; lines of a map
 #   _child, _liveness                    a child that one holds; the Python half of liveness
