@@ -38,6 +38,7 @@
 #   _map                                 many commands, so many at a time
 #   _executed, _map_lines                a map whose commands run in an executor; lines of a map
 #   _child, _liveness                    a child that one holds; the Python half of liveness
+#   _held                                a wait for its outputs that tells who holds them
 #   _run, _wait, _wait_for, _budget      a whole run; waiting for many; for a text; memory of all
 #   _opened                              streams of what was started
 #   _starting                            the way to the core: audit events, and tests
@@ -276,6 +277,7 @@ _LAZY = {
 #: What does here what these names of subprocess, anyio, asyncio and psutil do there.
 _OF_OTHERS = {
     "CompletedProcess": "Result",
+    "TimeoutError": "TimeoutExpired, which is a TimeoutError",
     "EOF": "EndedBeforeMatch, which wait_for() raises",
     "Pipeline": "pipeline(*stages)",
     "TIMEOUT": "MatchTimeout, which wait_for() raises",
@@ -285,6 +287,8 @@ _OF_OTHERS = {
     "create_subprocess_shell": "aio.spawn(line, shell=True)",
     "open_process": "spawn, or aio.spawn on an event loop",
     "run_process": "run(args, check=True), or aio.run on an event loop",
+    "shell": "run(line, shell=True)",
+    "which": "shutil.which(name)",
     "pid_exists": "Process(pid), which raises NoSuchProcess",
     "pids": "psutil.pids()",
     "process_iter": "psutil.process_iter(); Process(one) takes what it gives",

@@ -267,7 +267,7 @@ class Child(Streams[Out, Err, In, Both]):
                     answer = await first(step.members, step.seconds)
                     continue
                 if isinstance(step, Look):
-                    answer = await in_thread("procwright-look", step.why)
+                    answer = await in_thread("procwright-look", step.look)
                     continue
                 try:
                     answer = await self.wait(step.seconds)
@@ -357,6 +357,15 @@ class Child(Streams[Out, Err, In, Both]):
         """A descriptor that is readable once it has ended. It stays this object's."""
         return self._child.readiness_fd()
 
+    async def aclose(self) -> None:
+        """Closes its streams, so that a program that goes on writing gets SIGPIPE, and waits for
+        its end as leaving the block does, which leaves the outputs open. Raises as that, and stops
+        the program where it does or is cancelled."""
+        for stream in (self.stdout, self.stderr, self.merged):
+            if stream is not None:
+                await stream.aclose()
+        await self.__aexit__(None, None, None)
+
     def __await__(self) -> Generator[Any, Any, Self]:
         """Itself: `await aio.spawn(...)` is what `aio.spawn(...)` is."""
         return self._itself().__await__()
@@ -401,11 +410,14 @@ class Child(Streams[Out, Err, In, Both]):
 
     async def _wait_after_block(self) -> None:
         """Waits, and warns if that is for a program whose reader has left off."""
-        left_off = LeftOff(self._child)
-        while left_off.streams:
+        left_off = LeftOff(self._child, self._child._types_end())
+        while left_off.looks:
             if await self._until_ended(Deadline(left_off.look_after_s)) is not None:
                 break
-            left_off.look()
+            if left_off.type_end is None:
+                left_off.look()
+            else:
+                await in_thread("procwright-look", left_off.look)
         # As in Child: a program in its middle is not ended by what a callback has raised.
         await self._wait(None)
         self._child._raise_failure()

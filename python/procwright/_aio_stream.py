@@ -151,6 +151,10 @@ class Output:
         return is_held is not None and is_held()
 
     if not TYPE_CHECKING:
+
+        def __iter__(self) -> NoReturn:
+            raise TypeError(f"{self.label} is read by awaiting: async for line in stream")
+
         __getattr__ = no_attribute
 
     def __repr__(self) -> str:
@@ -170,11 +174,11 @@ class Output:
                     from ._stream_errors import read_timeout
 
                     assert timeout is not None
-                    look_why = look_at_child(self._stream, timeout)
-                    why = None
-                    if look_why is not None:
-                        why = await in_thread("procwright-look", look_why)
-                    raise read_timeout(f"{what} from {self.label}", timeout, self, why)
+                    look_at = look_at_child(self._stream, timeout)
+                    doing = ""
+                    if look_at is not None:
+                        doing = await in_thread("procwright-look", look_at)
+                    raise read_timeout(f"{what} from {self.label}", timeout, self, doing)
                 await readable(self._stream.readiness_fd(), left)
             self._turns.note(_size(found))
             return found

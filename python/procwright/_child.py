@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import _core
 from ._arguments import data, number, word
 from ._generic import Both, Err, Generic, In, Out
+from ._held import go_on
 from ._invalid import InvalidValue, bad_type, bad_value
 from ._opened import opened_reader, opened_writer
 from ._options import quoted
@@ -13,7 +14,7 @@ from ._process import Process, as_stop
 from ._record import Status, Survivor
 from ._result import Result
 from ._stream import binary
-from ._timeout import Deadline, seconds
+from ._timeout import Deadline, seconds, sooner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 else:
     Streams = Generic
 
+#: Seconds after its end until who holds a program's outputs is told: as in the core.
+_HELD_AFTER_S = 1.0
 #: The least seconds of a wait after whose end all processes are looked through.
 _WORTH_A_LOOK_S = 0.1
 
@@ -285,7 +288,7 @@ class Child(Streams[Out, Err, In, Both]):
         """Goes on until all is written and read and the child has ended."""
         deadline = Deadline(timeout)
         communication = self._begin_communication(input)
-        if not communication.go_on(deadline.left()):
+        if not self._go_on(communication, deadline):
             self._raise_timeout(timeout, communication)
         if self._core.wait(deadline.left()) is None:
             self._raise_timeout(timeout, communication)
@@ -293,6 +296,13 @@ class Child(Streams[Out, Err, In, Both]):
             if not caller.finish(deadline):
                 self._raise_timeout(timeout, communication)
         self._raise_failure()
+
+    def _go_on(self, communication: _core.Communication, deadline: Deadline) -> bool:
+        """Goes on until all is written and read; false if the time comes first."""
+        # Most are over by then, without what follows.
+        if communication.go_on(sooner(_HELD_AFTER_S, deadline.left())):
+            return True
+        return go_on(self._core, communication, deadline, _HELD_AFTER_S)
 
     def _begin_communication(self, input: Any) -> _core.Communication:
         """What is gone on with, begun before or now."""
@@ -541,8 +551,8 @@ class Child(Streams[Out, Err, In, Both]):
 
     def _wait_after_block(self) -> None:
         """Waits, and warns if that is for a program whose reader has left off."""
-        left_off = LeftOff(self)
-        while left_off.streams and self._core.wait(left_off.look_after_s) is None:
+        left_off = LeftOff(self, self._types_end())
+        while left_off.looks and self._core.wait(left_off.look_after_s) is None:
             left_off.look()
         # What a callback has raised by now is raised behind this, and the program has its way
         # until then: raised at once, it would end a program that is well in its middle.
@@ -559,6 +569,23 @@ class Child(Streams[Out, Err, In, Both]):
 
     def _named(self) -> str:
         return f"{quoted(self.args)} (pid {self.pid})"
+
+    def _types_end(self) -> Callable[[], bool] | None:
+        """What types the end at its terminal again, if its stdin is that."""
+        return self._type_end if self.stdin is not None and self._core.has_terminal() else None
+
+    def _type_end(self) -> bool:
+        """Types the end again if it waits for input at its terminal: it has not taken the first.
+        Whether it does."""
+        try:
+            waiting = self.waiting_for()
+        except OSError:
+            # Nobody can tell where there is no /proc.
+            return False
+        is_asking = waiting.kind == "input" and waiting.terminal
+        if is_asking:
+            self._core.type_end()
+        return is_asking
 
     def _has_rest(self, stream: Any) -> bool:
         """Whether something of a stream is unread, or may come."""
@@ -643,28 +670,55 @@ _KILL = _core.checked_signal("sig", "KILL")
 #: Seconds after which the end of a block looks first whether it waits for a program that nobody
 #: listens to.
 _LEFT_OFF_S = 1.0
+#: How often the end of its input is typed again before it is said that a program takes none.
+_TAKES_NO_END = 2
 
 
 class LeftOff:
     """The streams of a child, or of a pipeline, whose reader may have left off, at the end of a
     `with` block.
 
-    That of `tail -f` may say nothing more for hours: nobody knows that nobody reads but this.
+    That of `tail -f` may say nothing more for hours: nobody knows that nobody reads but this. And
+    a program at a terminal may wait for input for as long, since it has thrown away what was typed
+    before it read, with the end that the block has typed.
     """
 
-    __slots__ = ("_child", "look_after_s", "streams")
+    __slots__ = ("_child", "_typed", "look_after_s", "streams", "type_end")
 
-    def __init__(self, child: _Held) -> None:
+    def __init__(self, child: _Held, type_end: Callable[[], bool] | None = None) -> None:
         self._child = child
+        #: Types the end again if the program waits for input, and says whether it does, for which
+        #: it looks through all processes.
+        self.type_end = type_end
+        #: How often that was done.
+        self._typed = 0
         streams = child._outputs()
         #: Each with how much was read of it. None are left once there is nothing to look for.
         self.streams = [(stream, read) for stream in streams if (read := _bytes_read(stream))]
         #: Seconds before the next look: ever more, the program may have said nothing more yet.
         self.look_after_s = _LEFT_OFF_S
 
+    @property
+    def looks(self) -> bool:
+        """Whether there is anything to look for."""
+        return self.type_end is not None or bool(self.streams)
+
     def look(self) -> None:
-        """Warns, once, if something waits for a reader that does not come."""
+        """Types the end again to who waits for input, and warns once if that does not take it.
+        Else warns, once, if something waits for a reader that does not come."""
         self.look_after_s *= 2
+        if self.type_end is not None and self.type_end():
+            self._typed += 1
+            if self._typed == _TAKES_NO_END:
+                import logging
+
+                logging.getLogger("procwright").warning(
+                    "the end of the with block waits for %s, which waits for input at its "
+                    "terminal and does not end for the Ctrl-D that is typed again and again: "
+                    "stop() it",
+                    self._child._named(),
+                )
+            return
         # A thread that reads on has read since.
         left = [(stream, read) for stream, read in self.streams if _bytes_read(stream) == read]
         idle = [binary(stream).label for stream, _ in left if self._child._has_rest(stream)]

@@ -78,15 +78,15 @@ class Keeper:
         started: _core.PipelineChild = core
         return started
 
-    def look(self, waited: float | None) -> Callable[[], str | None] | None:
-        """What tells why the program has not gone on for so many seconds, and looks through all
-        processes; None if nobody is to pay for that."""
+    def look(self, waited: float | None) -> Callable[[], str] | None:
+        """What gives the lines that say why the program has not gone on for so many seconds, or
+        what it does, and looks through all processes; None if nobody is to pay for that."""
         # The process of a fake is not the program that it plays.
         if waited is None or waited < _WORTH_A_LOOK_S or not self._started or self.is_played:
             return None
         core, long = self._started[0], waited
         # Not the keeper itself: the call may be left on a thread.
-        return lambda: core.why_after(long)
+        return lambda: core.explain_silence(long)
 
     def release(self) -> None:
         """Leaves the program to itself from now on."""

@@ -147,27 +147,27 @@ class Stalled(subprocess.SubprocessError):
 
 
 class _ReadTimeout(WaitTimeout):
-    _why: str | None = None
+    #: The lines that say what the child waits for or does.
+    _doing: str = ""
 
     def __str__(self) -> str:
         what = self.cmd.removeprefix("a ")
         said = f"no {what} within {shown_seconds(self.timeout)}; nothing is lost"
-        return said + _because(self._why)
+        return said + self._doing
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (read_timeout, (self.cmd, self.timeout, None, self._why))
+        return (read_timeout, (self.cmd, self.timeout, None, self._doing))
 
 
 # Users see one class: that this one has words of its own is a detail.
 _ReadTimeout.__name__ = _ReadTimeout.__qualname__ = "WaitTimeout"
 
 
-def read_timeout(
-    what: str, timeout: Seconds | None, stream: Any, why: str | None = None
-) -> WaitTimeout:
-    """The error of a read with a time limit. `what` was waited for, and `why` in vain."""
+def read_timeout(what: str, timeout: Seconds | None, stream: Any, doing: str = "") -> WaitTimeout:
+    """The error of a read with a time limit. `what` was waited for; `doing` are the lines that say
+    what the child waits for or does."""
     error = _ReadTimeout(what, timeout, () if stream is None else (stream,))
-    error._why = why
+    error._doing = doing
     return error
 
 
@@ -196,7 +196,8 @@ class MatchTimeout(WaitTimeout):
     `pattern` is what was looked for, `lines` are the last lines that came.
     """
 
-    _why: str | None = None
+    #: The lines that say what the child waits for or does.
+    _doing: str = ""
 
     def __init__(self, cmd: str, timeout: Seconds | None, pattern: Any, lines: list[Any]) -> None:
         super().__init__(cmd, timeout)
@@ -211,18 +212,19 @@ class MatchTimeout(WaitTimeout):
         by_line = newline in text or escaped in text
         hint = " (which is looked for in one line at a time, without its end)" if by_line else ""
         said = f"{self.cmd} did not say {self.pattern!r}{hint} within {within}"
-        return f"{said}{_tail(self.lines)}{_because(self._why)}"
+        return f"{said}{_tail(self.lines)}{self._doing}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (match_timeout, (self.cmd, self.timeout, self.pattern, self.lines, self._why))
+        return (match_timeout, (self.cmd, self.timeout, self.pattern, self.lines, self._doing))
 
 
 def match_timeout(
-    cmd: str, timeout: Seconds | None, pattern: Any, lines: list[Any], why: str | None
+    cmd: str, timeout: Seconds | None, pattern: Any, lines: list[Any], doing: str
 ) -> MatchTimeout:
-    """The error of a search whose time is up. `why` is what the child waits for."""
+    """The error of a search whose time is up. `doing` are the lines that say what the child waits
+    for or does."""
     error = MatchTimeout(cmd, timeout, pattern, lines)
-    error._why = why
+    error._doing = doing
     return error
 
 
@@ -236,11 +238,6 @@ def _ended(returncode: int) -> str:
         return f"was killed by {signal.Signals(-returncode).name}"
     except ValueError:
         return f"was killed by signal {-returncode}"
-
-
-def _because(why: str | None) -> str:
-    """The line that says why, as every timeout of a child has it."""
-    return "" if why is None else f"\n  why: {why}"
 
 
 def _tail(lines: list[Any]) -> str:

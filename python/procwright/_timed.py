@@ -24,25 +24,25 @@ def within(
     found = look(False)
     while found is None:
         left = deadline.left()
-        found = look(_has_more(stream.readiness_fd(), left))
+        found = look(has_more(stream.readiness_fd(), left))
         if found is None and left == 0:
             from ._stream_errors import read_timeout
 
-            look_why = look_at_child(stream, timeout)
-            why = None if look_why is None else look_why()
-            raise read_timeout(f"{what} from {stream.label}", timeout, stream, why)
+            look_at = look_at_child(stream, timeout)
+            doing = "" if look_at is None else look_at()
+            raise read_timeout(f"{what} from {stream.label}", timeout, stream, doing)
     return found
 
 
-def look_at_child(stream: Any, timeout: Seconds | None) -> Callable[[], str | None] | None:
-    """What tells what the child of a stream waits for, whose reader has waited for so long in
-    vain; None if nobody is to pay for a look."""
+def look_at_child(stream: Any, timeout: Seconds | None) -> Callable[[], str] | None:
+    """What gives the lines that say what the child of a stream waits for or does, whose reader has
+    waited for so long in vain; None if nobody is to pay for a look."""
     keeper: Any = getattr(getattr(stream, "buffer", stream), "_keeper", None)
-    look: Callable[[], str | None] | None = keeper and keeper.look(seconds(timeout))
+    look: Callable[[], str] | None = keeper and keeper.look(seconds(timeout))
     return look
 
 
-def _has_more(fd: int, left: float | None) -> bool:
+def has_more(fd: int, left: float | None) -> bool:
     """Sleeps until there is more or the time is up."""
     waiting = _core.WaitSet(left)
     done: list[int] = []

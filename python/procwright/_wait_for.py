@@ -59,7 +59,7 @@ def wait_for(
                 step = steps.send(_sleep(step))
                 continue
             if isinstance(step, Look):
-                step = steps.send(step.why())
+                step = steps.send(step.look())
                 continue
             try:
                 # Raises what the child was stopped for, if it has reached a limit.
@@ -80,7 +80,7 @@ def searching(
     timeout: Seconds | None,
 ) -> Generator[Sleep | EndWait | Look, Any, re.Match[Any]]:
     """A search, without its sleeps: these are asked for. It is sent the places of the members
-    that have come, how the child ended, None if it has not, or what it waits for."""
+    that have come, how the child ended, None if it has not, or what it waits for or does."""
     deadline = Deadline(timeout)
     search = _Search(streams, decoding, pattern)
     ended = False
@@ -97,9 +97,9 @@ def searching(
             from ._stream_errors import match_timeout
 
             look = None if child._keeper is None else child._keeper.look(seconds(timeout))
-            why = None if look is None else (yield Look(look))
+            doing = "" if look is None else (yield Look(look))
             lines = search.last_lines()
-            raise match_timeout(quoted(child.args), timeout, search.pattern.pattern, lines, why)
+            raise match_timeout(quoted(child.args), timeout, search.pattern.pattern, lines, doing)
         fds = [one.binary.readiness_fd() for one in search.open]
         if not ended:
             came = yield Sleep([*fds, child.process._handle], left)
@@ -135,16 +135,17 @@ class EndWait:
 
 
 class Look:
-    """Look what the child waits for, which takes some milliseconds."""
+    """Look what the child waits for or does, which takes some milliseconds."""
 
-    __slots__ = ("why",)
+    __slots__ = ("look",)
 
-    def __init__(self, why: Callable[[], str | None]) -> None:
-        self.why = why
+    def __init__(self, look: Callable[[], str]) -> None:
+        self.look = look
 
 
 def _compiled(pattern: Any, kind: type) -> re.Pattern[Any]:
     hint = f"pass a regular expression for {kind.__name__}, which the streams are of"
+    spawned = ", or spawn with text=True" if kind is bytes else ""
     if isinstance(pattern, (list, tuple)):
         hint = (
             'pass one regular expression for all, "(first)|(second)": lastindex of the match tells'
@@ -152,7 +153,8 @@ def _compiled(pattern: Any, kind: type) -> re.Pattern[Any]:
         raise bad_type("pattern", pattern, hint)
     text = pattern.pattern if isinstance(pattern, re.Pattern) else pattern
     if not isinstance(text, kind):
-        raise bad_type("pattern", pattern, hint)
+        # What is neither is no better with streams of text.
+        raise bad_type("pattern", pattern, hint + (spawned if isinstance(text, str) else ""))
     try:
         return re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:

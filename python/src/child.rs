@@ -318,10 +318,11 @@ impl Child {
         Ok(py.detach(|| self.child.explain_timeout(waited, &words)))
     }
 
-    /// Why it has not gone on for so many seconds; None if that is no time, or not known.
-    fn why_after(&self, py: Python<'_>, waited: f64) -> PyResult<Option<String>> {
+    /// The lines that say why it has not gone on for so many seconds; empty if that is no time, or
+    /// not known.
+    fn explain_silence(&self, py: Python<'_>, waited: f64) -> PyResult<String> {
         let waited = seconds("timeout", Some(waited)).map_err(|error| invalid(py, &error))?;
-        Ok(py.detach(|| self.child.why_after(waited)))
+        Ok(py.detach(|| self.child.explain_silence(waited)))
     }
 
     /// The reason of a child that was stopped for a limit of its own.
@@ -334,6 +335,14 @@ impl Child {
     fn held(&self, py: Python<'_>) -> Option<String> {
         let event = py.detach(|| self.child.held());
         Some(event?.explain_to(UNTIL_EXIT))
+    }
+
+    /// Has its listener told who holds its outputs, on this thread. Nothing if it lives, or nobody
+    /// does.
+    fn tell_held(&self, py: Python<'_>) {
+        if let Some(event) = py.detach(|| self.child.held()) {
+            listener(Arc::clone(&self.hook))(&event);
+        }
     }
 
     /// What it waits for.
@@ -359,6 +368,18 @@ impl Child {
             io::ErrorKind::NotConnected => PyBrokenPipeError::new_err(error.to_string()),
             _ => errors::system(&error, error.to_string()),
         })
+    }
+
+    /// Whether it has a terminal of its own.
+    fn has_terminal(&self) -> bool {
+        self.child.has_terminal()
+    }
+
+    /// Types the key that means the end of the input at its terminal, once its stdin is closed.
+    /// Nothing if it has none, or nobody has that any more.
+    fn type_end(&self) {
+        // A terminal that takes no keys now has been typed at, and not been read since.
+        let _ = self.child.type_end();
     }
 
     /// The report of a run, with what was read of both streams; none while it lives.

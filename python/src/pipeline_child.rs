@@ -235,10 +235,11 @@ impl PipelineChild {
         Ok(py.detach(|| self.child.explain_timeout(waited)))
     }
 
-    /// Why it has not gone on for so many seconds; None if that is no time, or not known.
-    fn why_after(&self, py: Python<'_>, waited: f64) -> PyResult<Option<String>> {
+    /// The lines that say why it has not gone on for so many seconds; empty if that is no time, or
+    /// not known.
+    fn explain_silence(&self, py: Python<'_>, waited: f64) -> PyResult<String> {
         let waited = seconds("timeout", Some(waited)).map_err(|error| invalid(py, &error))?;
-        Ok(py.detach(|| self.child.why_after(waited)))
+        Ok(py.detach(|| self.child.explain_silence(waited)))
     }
 
     /// The result, with what was read of stdout of the last stage and of stderr of each; none

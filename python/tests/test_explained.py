@@ -197,6 +197,24 @@ def test_a_child_that_comes_to_its_limit_says_why():
         assert "waits for input on stdin, pipe " in text
 
 
+def test_a_wait_for_a_word_of_one_that_is_busy_says_what_it_does():
+    with spawn(["sh", "-c", "while :; do :; done"], stderr=DEVNULL, text=True) as child:
+        for call in (
+            lambda timeout: child.wait_for("x", timeout=timeout),
+            lambda timeout: child.stdout.readline(timeout=timeout),
+            lambda timeout: child.stdout.read1(timeout=timeout),
+        ):
+            with pytest.raises(WaitTimeout) as caught:
+                call(1)
+            assert f"\n  its processes:\n    sh (pid {child.pid}): " in str(caught.value)
+            copy = pickle.loads(pickle.dumps(caught.value))
+            assert (type(copy), str(copy)) == (type(caught.value), str(caught.value))
+            with pytest.raises(WaitTimeout) as caught:
+                call(0.05)
+            assert "its processes" not in str(caught.value)
+        child.stop("KILL")
+
+
 def test_a_pipeline_says_which_stage_holds_up_the_rest_and_why():
     with silent_input() as stdin:
         text = says_why(lambda limit: pipeline(READER, ["wc"], stdin=stdin, timeout=limit))

@@ -1,5 +1,6 @@
 """A program on a terminal of its own."""
 
+import logging
 import os
 import re
 import sys
@@ -9,7 +10,7 @@ import pytest
 from conftest import with_time
 
 import procwright
-from procwright import DEVNULL, INHERIT, PIPE, STDOUT, run, spawn
+from procwright import DEVNULL, INHERIT, PIPE, STDOUT, _child, run, spawn
 
 
 def python(code):
@@ -213,3 +214,63 @@ def test_another_prompt_than_was_expected():
                 child.wait_for(b"login: ", timeout=0.01)
             said = str(caught.value)
         child.wait_for(b"Password: ", timeout=60)
+
+
+#: Throws away what was typed, once the end is among it, and then reads.
+DISCARDS = """
+import select, sys, termios
+print("ready", flush=True)
+select.select([0], [], [])
+termios.tcflush(0, termios.TCIFLUSH)
+print("got", repr(sys.stdin.read()), flush=True)
+"""
+
+
+def test_the_end_of_a_block_is_typed_again_to_who_has_thrown_it_away(monkeypatch):
+    monkeypatch.setattr(_child, "_LEFT_OFF_S", 0.05)
+    with spawn(python(DISCARDS), stdin=PIPE, pty=True, text=True) as child:
+        child.wait_for("ready")
+    assert child.returncode == 0
+    assert child.stdout.read() == "got ''\r\n"
+
+
+def test_the_end_of_a_block_is_typed_to_all_that_read_one_after_the_other(monkeypatch):
+    monkeypatch.setattr(_child, "_LEFT_OFF_S", 0.05)
+    with spawn("cat; cat; exit 7", shell=True, stdin=PIPE, pty=True) as child:
+        pass
+    assert child.returncode == 7
+
+
+def test_the_end_of_a_block_is_typed_again_on_event_loops(monkeypatch):
+    anyio = pytest.importorskip("anyio")
+    from procwright import aio
+
+    monkeypatch.setattr(_child, "_LEFT_OFF_S", 0.05)
+
+    async def main():
+        async with aio.spawn(python(DISCARDS), stdin=PIPE, pty=True, text=True) as child:
+            await child.wait_for("ready")
+        assert child.returncode == 0
+
+    anyio.run(main)
+
+
+def test_a_program_that_does_not_end_for_its_end_is_told_of(monkeypatch):
+    monkeypatch.setattr(_child, "_LEFT_OFF_S", 0.05)
+    told = []
+
+    class Handler(logging.Handler):
+        def emit(self, record):
+            told.append(record.getMessage())
+            child.stop("KILL")
+
+    handler = Handler()
+    logger = logging.getLogger("procwright")
+    logger.addHandler(handler)
+    try:
+        with spawn("while :; do cat; done", shell=True, stdin=PIPE, pty=True) as child:
+            pass
+    finally:
+        logger.removeHandler(handler)
+    [text] = told
+    assert f"(pid {child.pid}), which waits for input at its terminal and does not end" in text

@@ -13,7 +13,7 @@ import threading
 import pytest
 from conftest import comes_back, descriptors, is_asleep
 
-from procwright import PIPE, StreamClosed, StreamForked, _child, spawn
+from procwright import PIPE, StreamClosed, StreamForked, WaitTimeout, _child, spawn
 
 #: Only against hanging.
 LONG = 100
@@ -546,3 +546,48 @@ def test_the_end_of_a_block_whose_output_has_ended_is_not_told_of(caplog, monkey
         os.close(reading)
         threading.Timer(0.2, os.close, [writing]).start()
     assert f"(pid {it.pid})" not in caplog.text
+
+
+@pytest.mark.parametrize("call", ["communicate", "result"])
+def test_who_holds_the_outputs_of_a_killed_program_is_told(call):
+    told = []
+
+    def on_event(event):
+        told.append(event)
+        child.stop()
+
+    # The shell has started it before it says so.
+    child = spawn("sleep 1000 & echo half; wait", shell=True, text=True, on_event=on_event)
+    child.wait_for("half")
+    child.kill()
+    # Without the event it would wait for the sleep.
+    getattr(child, call)()
+    [event] = told
+    assert event.kind == "held"
+    assert event.streams == "stdout and stderr"
+    assert [holder.name for holder in event.holders] == ["sleep"]
+
+
+def test_who_holds_the_outputs_is_logged_unless_somebody_listens():
+    handler = _StopsIt("held open by sleep (pid ")
+    logger = logging.getLogger("procwright")
+    logger.addHandler(handler)
+    try:
+        handler.child = spawn("sleep 1000 & echo half; wait", shell=True, text=True)
+        handler.child.wait_for("half")
+        handler.child.kill()
+        handler.child.communicate()
+    finally:
+        logger.removeHandler(handler)
+    assert len(handler.told) == 1
+
+
+def test_after_a_stop_communicate_gives_what_was_read():
+    child = spawn("echo half; sleep 1000; true", shell=True, text=True)
+    came = None
+    while not came:
+        with pytest.raises(WaitTimeout) as caught:
+            child.communicate(timeout=0.2)
+        came = caught.value.output
+    child.stop()
+    assert child.communicate() == ("half\n", "")

@@ -403,13 +403,41 @@ impl Child {
     /// `NotConnected` once no process has that any more, or its reader is closed.
     #[doc(alias = "TIOCSWINSZ")]
     pub fn resize(&self, size: Size) -> io::Result<()> {
-        match &self.pty_master {
-            Some(pty_master) => pty_master.resize(size),
-            None => Err(io::Error::new(
+        self.terminal()?.resize(size)
+    }
+
+    /// Types the key that means the end of the input at its terminal
+    /// ([`Command::pty`](crate::Command::pty)), as the close of its stdin has done: for a program
+    /// that waits for input all the same. Such a one has not taken the first, as one that throws
+    /// away what was typed before it reads, or has taken it for one of its inputs and reads
+    /// another.
+    ///
+    /// ```
+    /// use procwright::terminal::Size;
+    /// use procwright::{Command, Stdin};
+    ///
+    /// let mut child = Command::shell("cat; cat").pty(Size::default()).stdin(Stdin::Pipe).spawn()?;
+    /// // The close types the end of what the first of both reads.
+    /// drop(child.stdin.take());
+    /// child.type_end()?;
+    /// assert_eq!(child.wait(None)?.and_then(|exit| exit.code()), Some(0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`resize`](Child::resize); `WouldBlock` if the terminal has no room for what is typed.
+    pub fn type_end(&self) -> io::Result<()> {
+        self.terminal()?.type_end()
+    }
+
+    fn terminal(&self) -> io::Result<&PtyMaster> {
+        let terminal = self.pty_master.as_deref();
+        terminal.ok_or_else(|| {
+            io::Error::new(
                 io::ErrorKind::Unsupported,
                 "this child has no terminal of its own: start it with a pty",
-            )),
-        }
+            )
+        })
     }
 
     /// Whether it has a terminal of its own ([`Command::pty`](crate::Command::pty)), whose

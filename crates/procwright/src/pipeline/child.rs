@@ -354,6 +354,16 @@ impl PipelineChild {
         waiting.why().map(str::to_owned)
     }
 
+    /// What to put behind the error of who has waited in vain for a line of it: a line that begins
+    /// with `\n` and says [why it has not gone on](PipelineChild::why_after), or nothing.
+    ///
+    /// # Blocking
+    /// While all processes of the machine are looked at.
+    pub fn explain_silence(&self, waited: impl Into<Timeout>) -> String {
+        let why = self.why_after(waited);
+        why.map_or_else(String::new, |why| format!("\n  why: {why}"))
+    }
+
     /// The places of the stages whose programs have not ended.
     fn live_stages(&self) -> impl Iterator<Item = usize> {
         // A number stays its stage's own until all is over.

@@ -1,6 +1,6 @@
 //! What is to be said of a child when a wait for it has come to its time.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 use super::output::{StreamInfo, predicate, quote_end};
 use crate::child::{Child, writers_of};
@@ -38,6 +38,37 @@ impl Child {
         let waited = waited.into().duration()?;
         let waiting = (waited >= WORTH_A_LOOK).then(|| self.waiting_for().ok())?;
         waiting?.why().map(str::to_owned)
+    }
+
+    /// What to put behind the error of who has waited in vain for a line of it, in lines that begin
+    /// with `\n`: [why it has not gone on](Child::why_after), or where it waits for nobody else,
+    /// what its processes are doing. Empty after less than a second, for which nobody looks.
+    ///
+    /// ```
+    /// use procwright::Command;
+    /// use std::time::Duration;
+    ///
+    /// let child = Command::shell("while :; do :; done").spawn()?;
+    /// assert_eq!(child.explain_silence(Duration::from_millis(999)), "");
+    /// let text = child.explain_silence(Duration::from_secs(1));
+    /// assert!(text.starts_with("\n  its processes:\n    sh (pid "), "{text}");
+    /// child.stop();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Blocking
+    /// While all processes of the machine are looked at, twice at most.
+    pub fn explain_silence(&self, waited: impl Into<Timeout>) -> String {
+        let Some(waited) = waited.into().duration().filter(|one| *one >= WORTH_A_LOOK) else {
+            return String::new();
+        };
+        if let Some(why) = self.why_after(waited) {
+            return format!("\n  why: {why}");
+        }
+        let (before, ..) = self.processes(PerStream::new(false, false));
+        let mut text = String::new();
+        write_activities(self.try_wait().is_some(), &before.activities, &mut text);
+        text
     }
 
     /// The text for a wait that has come to its time, in the words of a
@@ -98,15 +129,7 @@ impl Child {
         {
             let _ = write!(text, "\n  why: {why}");
         }
-        if !before.activities.is_empty() {
-            text.push_str(match exit {
-                None => "\n  its processes:",
-                Some(_) => "\n  processes that it has left:",
-            });
-            for activity in &before.activities {
-                let _ = write!(text, "\n    {activity}");
-            }
-        }
+        write_activities(exit.is_some(), &before.activities, &mut text);
         for (stream, (totals, held)) in totals.zip(holders) {
             let Some(totals) = totals else { continue };
             let mut info = StreamInfo {
@@ -122,6 +145,20 @@ impl Child {
         }
         quote_end(self.last_words_of(), last_words, None, &mut text);
         text
+    }
+}
+
+/// Says what its processes are doing, or those that it has left, if there are any.
+fn write_activities(has_ended: bool, activities: &[impl Display], text: &mut String) {
+    if activities.is_empty() {
+        return;
+    }
+    text.push_str(match has_ended {
+        false => "\n  its processes:",
+        true => "\n  processes that it has left:",
+    });
+    for activity in activities {
+        let _ = write!(text, "\n    {activity}");
     }
 }
 

@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::{Arc, Weak};
 
+use crate::drain::TerminalInput;
 use crate::terminal::{self, Size};
 use procwright_os::fork::CloseOnFork;
 use procwright_os::handle::Handle;
@@ -62,12 +63,24 @@ impl PtyMaster {
 
     /// Sets the size that the program sees.
     pub(crate) fn resize(&self, size: Size) -> io::Result<()> {
-        match self.master.upgrade() {
-            Some(master) => terminal::set_size(master.get()?, size),
-            None => Err(io::Error::new(
+        let master = self.open()?;
+        terminal::set_size(master.get()?, size)
+    }
+
+    /// Types the key that means the end of the input.
+    pub(crate) fn type_end(&self) -> io::Result<()> {
+        let master = self.open()?;
+        let mut keys = TerminalInput::default();
+        keys.end(master.get()?)?;
+        keys.write(master.get()?)
+    }
+
+    fn open(&self) -> io::Result<Arc<CloseOnFork>> {
+        self.master.upgrade().ok_or_else(|| {
+            io::Error::new(
                 io::ErrorKind::NotConnected,
                 "nobody has the terminal any more",
-            )),
-        }
+            )
+        })
     }
 }
