@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 _CODE = "use returncode"
 _EXITS = {
     "code": _CODE,
+    "exitCode": _CODE,
     "exit_code": _CODE,
     "exit_status": _CODE,
     "exitcode": _CODE,
@@ -30,16 +31,19 @@ RESULT = {
     "elapsed": "use duration_s",
     "err": "use stderr",
     "error": "use explanation, or outcome, which is its one line",
+    "escaped_command": "shlex.join(argv) is the line",
     "failed": "use not ok",
     "failure": "use not ok",
     "held_by": "use stdout_info.held_by, or stderr_info.held_by",
     "is_canceled": 'use reason == "cancelled"',
     "json": "use json.loads(stdout); to_json() is the result itself",
+    "killed": "use status.signal, None unless a signal has ended it; reason says what for",
     "lines": "use stdout.splitlines()",
     "message": "use explanation, or outcome, which is its one line",
     "out": "use stdout",
     "output": "use stdout",
     "raise_for_status": "use check_returncode()",
+    "short_message": "use outcome, or summary, which begins with the command",
     "signal": "use status.signal, or status.name",
     "stderr_lines": "use stderr.splitlines()",
     "stdout_lines": "use stdout.splitlines()",
@@ -53,8 +57,10 @@ RESULT = {
 PIPELINE = {
     **RESULT,
     "argv": "use args, or argv of each of its stages",
-    "cmd": "use args",
-    "command": "use args",
+    "cmd": "use args, a list of lists; summary begins with the line",
+    "command": "use args, a list of lists; summary begins with the line",
+    "escaped_command": "summary begins with the line",
+    "killed": "use status of each of its stages",
     "merged": "stderr=STDOUT sends both outputs into the pipe",
     "pid": "use [stage.pid for stage in result.stages]",
     "pids": "use [stage.pid for stage in result.stages]",
@@ -67,7 +73,6 @@ PIPELINE = {
 #: What a `Child` has been asked for, as those of pexpect, asyncio, anyio and psutil are.
 CHILD = {
     **_EXITS,
-    "aclose": "use stop(), or leave its with block",
     "after": "the match that wait_for() gives has it",
     "alive": "use poll() is None",
     "all": "spawn(..., merged=True) has both as child.merged",
@@ -89,10 +94,13 @@ CHILD = {
     "isalive": "use poll() is None",
     "iter_lines": "iterate over stdout",
     "join": "use wait()",
+    "kill_tree": "use stop(), which ends what it has started, too",
     "lines": "iterate over stdout; stdout.lines() has a separator and a longest line",
     "name": "use process.name()",
     "output": "use stdout",
+    "pipe": "spawn(args, stdin=child.stdout) reads it; spawn_pipeline(*stages) joins programs",
     "ppid": "it is ours: os.getpid()",
+    "read_nonblocking": "use stdout.read1(), once wait([child.stdout], timeout=...) is done",
     "read": "use stdout.read()",
     "readline": "use stdout.readline(), which has a timeout",
     "readlines": "use stdout.readlines()",
@@ -113,6 +121,9 @@ CHILD = {
 #: What a `PipelineChild` has been asked for.
 PIPELINE_CHILD = {
     **CHILD,
+    "kill_tree": "use stop(), which ends all of all stages",
+    "pipe": "pass all stages to spawn_pipeline()",
+    "aclose": "use stop(), or leave its with block",
     "all": "spawn_pipeline(..., stderr=STDOUT) sends both outputs into the pipe",
     "expect": "iterate over stdout, or spawn() the last stage alone",
     "expect_exact": "iterate over stdout, or spawn() the last stage alone",
@@ -143,7 +154,9 @@ PIPELINE_CHILD = {
 #: What an `aio.Child` has been asked for.
 AIO_CHILD = {
     **CHILD,
-    "aclose": "await child.stop() ends it and all of its processes; await child.wait() waits",
+    "kill_tree": "use await child.stop(), which ends what it has started, too",
+    "pipe": "aio.spawn(args, stdin=child.stdout) reads it; aio.spawn_pipeline() joins programs",
+    "read_nonblocking": "use await child.stdout.receive(), which gives what has come",
     "read": "use await child.stdout.read()",
     "readline": "use await child.stdout.readline()",
     "readlines": "use await child.stdout.readlines()",

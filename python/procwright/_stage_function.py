@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ._core import StageStreams
 
 _HINT_FIRST = (
-    "a function stands between two programs: give the first program its input by input=, which "
-    "takes an iterator, too"
+    "a function stands between two programs: give the first program its input by stdin=, which "
+    "takes an iterable, such as what a generator function gives"
 )
 _HINT_LAST = (
     "a function stands between two programs: call it with what comes of the pipeline, or name a "

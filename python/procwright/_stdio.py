@@ -88,13 +88,18 @@ _AWAITED = (
 )
 
 
+_DATA = (
+    "pass bytes, or a str with text=True; an iterable, a file or a pathlib.Path goes into stdin="
+)
+
+
 def data_source(input: Any, decoding: tuple[str, str] | None) -> tuple[str, object]:
     """The parameter `input` for the core."""
     if isinstance(input, str):
         if decoding is None:
             raise bad_type("input", input, "pass text=True with a str, or bytes")
         return "bytes", _encode(input, decoding)
-    return "bytes", bytes(data("input", input, "pass bytes, or a str with text=True"))
+    return "bytes", bytes(data("input", input, _DATA))
 
 
 def source(stdin: Any, decoding: tuple[str, str] | None) -> tuple[str, object]:

@@ -41,6 +41,7 @@ _ENDED_BY = 'use stop="KILL", stop=signal.SIGINT or stop=Stop("TERM", grace=5.0)
 _FILE = "stdout=path sends it there alone, keep_full=path besides"
 _TYPED = "spawn() it, and use wait_for() and stdin.write() of the child"
 _LATER = "spawn() returns at once"
+_WHOLE_ENV = "env is the whole environment, extra_env is added to ours: leave it out"
 _NOT_RUN = "leave the call out: shlex.join(args) is the line that it would run"
 _APPENDED = 'a file is written anew unless it was opened so: stdout=open(path, "ab")'
 _LIMITER = "await the call in `async with limiter:`, or pass parallel=n to aio.map()"
@@ -48,6 +49,8 @@ _IN_RUN = "map() runs many: map(commands, parallel=4)"
 #: Parameters that other libraries have, and what does here what they do there: of `run` and
 #: `spawn`, or of each.
 _HABITS: dict[str, str | tuple[str, str]] = {
+    "_bg": _LATER,
+    "_out": "use stdout",
     "all": "pass stderr=STDOUT, or merged=True",
     "append": _APPENDED,
     "append_stdout": _APPENDED,
@@ -57,33 +60,42 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "bg": _LATER,
     "callback": ("use on_line", "use on_stdout_line and on_stderr_line"),
     "capture": _CAPTURED,
+    "cancel_signal": "use cancel=Cancel(), whose cancel() ends it from another thread",
     "chdir": "use cwd",
+    "check_returncode": ("use check", "call check_returncode() of the child's result()"),
+    "cleanup": "use die_with_parent, for our own end by a signal; at any other it is stopped",
+    "combine_stderr": "pass stderr=STDOUT",
     "command": "it is the first argument: run([program, ...])",
     "daemon": _DETACHED,
     "data": "use input",
     "deadline": "use timeout",
     "detached": _DETACHED,
     "dimensions": "use pty=(rows, columns)",
+    "dir": "use cwd",
     "disown": _DETACHED,
     "directory": "use cwd",
     "dry": _NOT_RUN,
     "dry_run": _NOT_RUN,
     "echo": f"{_TRACED}; on a terminal, pty=True, the program says what is echoed, as stty -echo",
     "err_to_out": "pass stderr=STDOUT",
+    "env_add": "use extra_env",
     "env_extra": "use extra_env",
     "environ": "use env for the whole environment, extra_env for what is added to ours",
     "environment": "use env for the whole environment, extra_env for what is added to ours",
     "err": "use stderr",
+    "extend_env": _WHOLE_ENV,
     "fallback": "there is one way to run, on every machine: leave it out",
     "exception": ("use check", "call check_returncode() of the child's result()"),
     "force_kill_after_delay": "use stop=Stop(grace=5.0)",
     "gid": "use group",
+    "graceful_cancel": 'use stop=Stop("TERM", grace=5.0), which a cancel uses',
     "grace": "use stop=Stop(grace=5.0)",
     "grace_period": "use stop=Stop(grace=5.0)",
     "hide": _NOT_SHOWN,
     "order": "stderr=STDOUT has the exact order, in one pipe; merged=True tells the outputs apart",
     "in_stream": "use stdin",
     "idle": "use idle_timeout",
+    "input_file": "use stdin=pathlib.Path(name)",
     "interactive": "pass stdin=INHERIT, stdout=INHERIT and stderr=INHERIT",
     "kill_after": "use stop=Stop(grace=5.0)",
     "kill_signal": _ENDED_BY,
@@ -113,7 +125,7 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "pgroup": "use process_group",
     "quiet": _NOT_SHOWN,
     "raise_on_error": ("use check", "call check_returncode() of the child's result()"),
-    "replace_env": "env is the whole environment, extra_env is added to ours: leave it out",
+    "replace_env": _WHOLE_ENV,
     "report": ("take to_json() of the result", "take to_json() of the child's result()"),
     "reject": ("use check", "call check_returncode() of the child's result()"),
     "responders": _TYPED,
@@ -147,6 +159,10 @@ _AGAIN = (
     "the arguments of each"
 )
 _LINES = "leave the call out: shlex.join(command) is the line that it would run for each"
+_NO_MORE_SOON = (
+    "stop_after_failures=1 is `now`, which stops what runs; for `soon` have the iterable of "
+    "commands end once one has failed, and what runs goes on"
+)
 _IN_JOURNAL = "pass journal=Journal(path, resume=True), which has it"
 #: Parameters of pools, of GNU parallel and of `run`, and what does in `map` what they do there.
 _OF_MAP = {
@@ -154,6 +170,7 @@ _OF_MAP = {
     "buffersize": "ahead says how many results may wait to be taken",
     "check": _IS_RESULT,
     "chunksize": "each command is started alone: leave it out",
+    "colsep": "a command is a list of words: [program, *line.split(separator)] for each line",
     "concurrency": _AT_A_TIME,
     "dry": _LINES,
     "dry_run": _LINES,
@@ -173,6 +190,7 @@ _OF_MAP = {
     "max_concurrency": _AT_A_TIME,
     "max_procs": _AT_A_TIME,
     "max_workers": _AT_A_TIME,
+    "n": f"each command is a list of all of its words; {_AT_A_TIME}",
     "n_jobs": _AT_A_TIME,
     "num_workers": _AT_A_TIME,
     "on_result": "take the results: map() is an iterator of them",
@@ -335,6 +353,8 @@ def refusal(
     else:
         hint = _hint(function, name, known, others)
     whose = f"{where}{function}() has no such parameter"
+    if name == "halt" and isinstance(value, str) and value.startswith("soon"):
+        hint = _NO_MORE_SOON
     if function == "a command":
         whose = "a command of map() has no such option"
     return _WrongType(f"{name} is {shown(value)}, and {whose}: {hint}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 import procwright
@@ -108,5 +110,41 @@ def test_what_was_caught_in_the_block_is_not_raised_by_its_end(child):
         with pytest.raises(procwright.TimeoutExpired):
             async with aio.spawn([child, "sleep-forever"], timeout=0.05) as it:
                 assert await it.stdout.read() == b""
+
+    on(main)
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_a_stream_is_iterated_over_by_awaiting(text):
+    async def main():
+        async with aio.spawn(["true"], text=text) as child:
+            for stream in (child.stdout, child.stderr):
+                with pytest.raises(TypeError, match="async for line in"):
+                    iter(stream)
+
+    on(main)
+
+
+def test_a_child_is_closed_as_a_process_of_anyio():
+    async def main():
+        async with aio.spawn(["cat"], stdin=PIPE) as child:
+            await child.aclose()
+            assert child.returncode == 0
+            assert child.stdin.closed
+            assert child.stdout.closed
+            assert child.stderr.closed
+            # Any number of times.
+            await child.aclose()
+        talks = aio.spawn(["yes"])
+        await talks.aclose()
+        assert talks.returncode == -signal.SIGPIPE
+        both = aio.spawn(["yes"], merged=True)
+        await both.aclose()
+        assert both.returncode == -signal.SIGPIPE
+        sleeps = aio.spawn(["sleep", "1000"])
+        with anyio.move_on_after(0.1) as scope:
+            await sleeps.aclose()
+        assert scope.cancelled_caught
+        assert sleeps.returncode == -signal.SIGTERM
 
     on(main)

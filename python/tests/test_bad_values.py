@@ -759,7 +759,7 @@ def test_what_code_of_the_value_raises_is_left_alone():
         ("run", "overflow", "spill", "spawn() has it"),
         ("spawn", "on_line", print, "use on_stdout_line and on_stderr_line"),
         ("run", "qqq", None, "it has "),
-        ("run", "input_file", "x", "it has input, "),
+        ("run", "input_fd", "x", "it has input, "),
     ],
 )
 def test_a_parameter_of_others_says_what_to_type(function, name, value, hint):

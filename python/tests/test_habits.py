@@ -641,3 +641,47 @@ def test_attributes_of_a_pipeline_are_told():
         with pytest.raises(AttributeError) as caught:
             getattr(both, name)
         assert str(caught.value) == f"'PipelineResult' object has no attribute {name!r}: {hint}"
+
+
+INTO_STDIN = "; an iterable, a file or a pathlib.Path goes into stdin="
+
+
+@pytest.mark.parametrize("input", [iter([b"a"]), (b for b in [b"a"]), pathlib.Path("a"), sys.stdin])
+def test_input_that_is_not_the_data_is_sent_to_stdin(input):
+    for call in (
+        lambda: run(["cat"], input=input),
+        lambda: spawn(["cat"], input=input),
+        lambda: procwright.pipeline(["cat"], ["cat"], input=input, text=True),
+        lambda: procwright.spawn_pipeline(["cat"], ["cat"], input=input),
+    ):
+        with pytest.raises(InvalidValue) as caught:
+            call()
+        assert str(caught.value).startswith("input is ")
+        assert str(caught.value).endswith(INTO_STDIN)
+
+
+def test_a_function_in_front_of_a_pipeline_is_its_stdin():
+    def words(lines=None):
+        yield b"a\n"
+
+    with pytest.raises(InvalidValue, match="give the first program its input by stdin="):
+        procwright.pipeline(words, ["cat"])
+    assert procwright.pipeline(["cat"], ["cat"], stdin=words()).stdout == b"a\n"
+
+
+def test_a_map_that_halts_soon_is_told_how():
+    for value in ("soon,fail=1", "soon"):
+        with pytest.raises(InvalidValue, match="for `soon` have the iterable of commands end"):
+            procwright.map([["true"]], halt=value)
+    for value in ("now,fail=1", 1):
+        with pytest.raises(InvalidValue, match=r"pass stop_after_failures=1$"):
+            procwright.map([["true"]], halt=value)
+
+
+def test_text_looked_for_in_bytes_is_told_of_both_ways():
+    with spawn(["cat"], stdin=PIPE) as child:
+        for pattern in ("a", re.compile("a")):
+            with pytest.raises(InvalidValue, match=r"for bytes, .*, or spawn with text=True$"):
+                child.wait_for(pattern)
+        with pytest.raises(InvalidValue, match=r"for bytes, which the streams are of$"):
+            child.wait_for(5)

@@ -296,6 +296,8 @@ def test_the_arguments_of_one_command_are_not_many():
         ("max_workers", "parallel says how many"),
         ("keep_order", "ordered=True"),
         ("halt", "stop_after_failures=1"),
+        ("colsep", "line.split(separator)"),
+        ("n", "a list of all of its words"),
         ("check", "ok of each Ended"),
         ("tee", "on_line"),
         ("retries", "procwright run --retry"),

@@ -530,7 +530,7 @@ def test_where_a_function_may_stand():
     def copy(file):
         return file
 
-    with pytest.raises(InvalidValue, match=r"^stages\[0\] is <function .* by input="):
+    with pytest.raises(InvalidValue, match=r"^stages\[0\] is <function .* by stdin="):
         pipeline(copy, ["cat"])
     with pytest.raises(InvalidValue, match=r"^stages\[1\] is <function .* what comes of"):
         pipeline(["cat"], copy)

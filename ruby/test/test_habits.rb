@@ -21,6 +21,13 @@ class TestHabits < Minitest::Test
     child&.stop("KILL")
   end
 
+  def test_input_that_is_not_the_data_is_sent_to_stdin
+    [%w[a b], %w[a b].each, $stdin, Pathname("a")].each do |input|
+      error = assert_raises(Procwright::InvalidValue) { Procwright.run("cat", input: input) }
+      assert_operator error.message, :end_with?, "; what has each, an IO or a Pathname goes into stdin:"
+    end
+  end
+
   def test_a_path_is_the_shell_to_use
     Dir.mktmpdir do |dir|
       shell = File.join(dir, "shell")

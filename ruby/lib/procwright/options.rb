@@ -528,7 +528,8 @@ module Procwright
     def stdin(options, encodings)
       return stdin_source(options[:stdin]) if options[:input].nil?
 
-      [:bytes, encodings.encode(Arguments.string("input", options[:input], "pass a String"))]
+      hint = "pass a String; what has each, an IO or a Pathname goes into stdin:"
+      [:bytes, encodings.encode(Arguments.string("input", options[:input], hint))]
     end
 
     # The source of `stdin`: a kind and a value.
