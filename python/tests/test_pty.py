@@ -231,7 +231,8 @@ def test_the_end_of_a_block_is_typed_again_to_who_has_thrown_it_away(monkeypatch
     with spawn(python(DISCARDS), stdin=PIPE, pty=True, text=True) as child:
         child.wait_for("ready")
     assert child.returncode == 0
-    assert child.stdout.read() == "got ''\r\n"
+    # The end of the first line may have come behind what was looked for.
+    assert child.stdout.read().lstrip() == "got ''\r\n"
 
 
 def test_the_end_of_a_block_is_typed_to_all_that_read_one_after_the_other(monkeypatch):
