@@ -194,7 +194,7 @@ class Cassette(Player):
             data = call.input
             found["input_sha256"] = None if data is None else hashlib.sha256(data).hexdigest()
         if "cwd" in self._match:
-            found["cwd"] = call.cwd
+            found["cwd"] = None if call.cwd is None else os.fsdecode(call.cwd)
         if "env" in self._match:
             found["env"] = dict(sorted(call.env.items()))
         return found

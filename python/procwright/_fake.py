@@ -9,7 +9,7 @@ from abc import abstractmethod
 from . import _starting
 from ._arguments import callback as checked_callback
 from ._arguments import items, number
-from ._fake_calls import Call, NotRegistered, Words
+from ._fake_calls import Call, NotRegistered, Words, surroundings
 from ._fake_check import (
     refuse_as_core,
     refuse_child_as_core,
@@ -480,7 +480,9 @@ class Fake(Player):
             for one in registered:
                 lines.append(f"  {one._line()}")
                 if one._words.fits(call):
-                    why = "used up" if one._is_used_up() else "when() says no"
+                    why = f"when() says no\n    {surroundings(call)}"
+                    if one._is_used_up():
+                        why = "used up"
                 else:
                     why = one._words.difference(call) or ""
                 if why:

@@ -62,10 +62,10 @@ class Call:
         return bool(self.parameters.get("shell"))
 
     @property
-    def cwd(self) -> str | None:
-        """The directory that was asked for, None for ours."""
-        cwd = self._options.get("cwd")
-        return None if cwd is None else os.fsdecode(cwd)
+    def cwd(self) -> StrOrBytesPath | None:
+        """The directory as it was given, None for ours."""
+        found: StrOrBytesPath | None = self.parameters.get("cwd")
+        return found
 
     @property
     def env(self) -> dict[str, str]:
@@ -115,6 +115,13 @@ class Call:
             before, behind = ("..., ", "") if self.stage else ("", ", ...")
             return f"pipeline({before}{shown(self.args)}{behind}{shell})"
         return f"{self.function}({shown(self.args)}{shell})"
+
+
+def surroundings(call: Call) -> str:
+    """What a function that looks at a call may go by, beside the words."""
+    names = ("cwd", "env", "extra_env", "input")
+    given = [f"{name}={shown(call.parameters.get(name))}" for name in names]
+    return f"the call has {', '.join(given)}"
 
 
 def _behind_plan(fd: int) -> bytes:

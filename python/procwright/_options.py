@@ -185,7 +185,13 @@ def _cancel(value: Any) -> Any:
 
 def _channel(value: Any) -> str | None:
     words = ("from_child", "to_child")
-    return None if value is None else word("channel", value, words, ", or None")
+    besides = ", or None"
+    if value in ("both", "duplex", "bidirectional"):
+        besides += (
+            '; for both directions spawn(..., stdin=PIPE, channel="from_child"), or pass_fds with '
+            "an invitation to a queue of your own"
+        )
+    return None if value is None else word("channel", value, words, besides)
 
 
 def _seconds(name: str) -> Callable[[Any], float | None]:
@@ -323,8 +329,8 @@ def argv(function: str, args: Any, shell: bool | StrOrBytesPath | None) -> list[
         # The items behind the line are the shell's $0, $1, ..., as in subprocess.
         words = [args] if is_one else items("args", args, _ARGS)
         line = _encoded(words)
-        if len(line) > 1 and not _names_an_argument(line[0]):
-            _refuse_words(function, words)
+        if len(line) > 1:
+            _check_words(function, words, line)
         return [program, b"-c", *line]
     if is_path:
         # It names a program, where a str might be a line.
@@ -356,21 +362,26 @@ def _encoded(args: Any) -> list[bytes]:
     return [encoded(f"args[{place}]", one, text_hint(one)) for place, one in enumerate(args)]
 
 
-def _names_an_argument(line: bytes) -> bool:
-    """Whether a line for the shell has any of $0, $1, $@, $*, $#, or ${1}."""
-    import re
+def _check_words(function: str, args: list[Any], line: list[bytes]) -> None:
+    """Refuses words behind a line for the shell that it would drop."""
+    from ._shell_line import takes_first_for_one, uses_any
 
-    return re.search(rb"\$\{?[#!]?[0-9@*#]", line) is not None
-
-
-def _refuse_words(function: str, args: list[Any]) -> NoReturn:
-    line = quoted(args)
-    hint = (
-        f"the shell's line is {shown(args[0])}, which uses none of the words behind it ($0, $1, "
-        f"$@): pass one line, {function}({shown(line)}, shell=True), or leave the shell out, "
-        f"{function}({shown(args)})"
-    )
-    raise bad_value("args", args, hint)
+    if not uses_any(line[0]):
+        hint = (
+            f"the shell's line is {shown(args[0])}, which uses none of the words behind it ($0, "
+            f"$1, $@): pass one line, {function}({shown(quoted(args))}, shell=True), or leave the "
+            f"shell out, {function}({shown(args)})"
+        )
+        raise bad_value("args", args, hint)
+    if takes_first_for_one(line[0], line[1:]):
+        last = len(line) - 1
+        hint = (
+            f"the first word behind the line is $0, so that ${last}, which the line uses, is "
+            f"empty: put a name in front of the words, {function}("
+            f"{shown([args[0], 'sh', *args[1:]])}, shell=True), or write ${{{last}-}} for one that "
+            f"may be missing"
+        )
+        raise bad_value("args", args, hint)
 
 
 def _refuse_line(function: str, args: Any) -> NoReturn:

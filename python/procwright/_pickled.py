@@ -108,9 +108,23 @@ class Pickled(NamedTuple):
 
         Raises `InvalidValue` if they were let go of.
         """
+        from multiprocessing import AuthenticationError
         from multiprocessing.reduction import recv_handle
 
-        with sharer().get_connection(self.ident) as connection:
+        try:
+            connection = sharer().get_connection(self.ident)
+        except AuthenticationError:
+            from ._invalid import InvalidValue
+
+            # Who asks for descriptors has to know the key of who has them, which multiprocessing
+            # gives to the processes that it starts.
+            raise InvalidValue(
+                "the invitation was pickled by a process that multiprocessing has not started, "
+                "nor started this one: no descriptors come from there. Pass them to a program by "
+                "spawn(..., pass_fds=invitation.fds) and invitation.ticket, or by "
+                "invitation.send(sock)"
+            ) from None
+        with connection:
             if connection.recv_bytes() != _HERE:
                 from ._invalid import InvalidValue
 

@@ -180,13 +180,21 @@ def _sink(name: str, target: Any) -> tuple[str, object]:
     if fd is None:
         hint = _SINK
         if hasattr(target, "write"):
-            hint += "; an object that is no file of the system's goes into tee=..."
+            hint += f"; an object that is no file of the system's goes into tee={{{name!r}: it}}"
+        elif callable(target):
+            hint += f"; on_{name}_line={_named(target)} is called with each line"
+        elif hasattr(target, "handlers"):
+            hint += f"; on_{name}_line=lambda line: log.info(line) hands lines to a logger"
         raise bad_type(name, target, hint)
     flush = getattr(target, "flush", None)
     if flush is not None:
         # Our earlier writes have to stand before what the program writes.
         flush()
     return _descriptor(name, fd)
+
+
+def _named(function: Any) -> str:
+    return getattr(function, "__name__", "function")
 
 
 def _refuse_redirection(name: str, target: Any) -> None:

@@ -38,7 +38,10 @@ _DETACHED = (
     "use detach=True, which lets it live on in a session of its own",
 )
 _ENDED_BY = 'use stop="KILL", stop=signal.SIGINT or stop=Stop("TERM", grace=5.0)'
-_FILE = "stdout=path sends it there alone, keep_full=path besides"
+_FILE = (
+    "tee=path has a copy of both outputs there as they come; stdout=path sends stdout there alone, "
+    "keep_full=path keeps it besides"
+)
 _TYPED = "spawn() it, and use wait_for() and stdin.write() of the child"
 _LATER = "spawn() returns at once"
 _WHOLE_ENV = "env is the whole environment, extra_env is added to ours: leave it out"
@@ -138,6 +141,10 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "silent": _NOT_SHOWN,
     "stdio": "pass stdin, stdout and stderr, each by its name",
     "tag": ("pass on_line, which may put it in front", "put it in front of each line of stdout"),
+    "task_status": (
+        "to wait for its end, await it; nursery.start() is for what goes on: start a task of your "
+        "own, which has `async with aio.spawn(...) as child:`, and there task_status.started(child)"
+    ),
     "strict": ("use check", "call check_returncode() of the child's result()"),
     "strip": "strip what comes: result.stdout.strip()",
     "strip_final_newline": 'the newline stays: result.stdout.removesuffix("\\n")',
@@ -283,6 +290,8 @@ _OF_A_COMMAND = {
 }
 #: Of two names that are less alike one is no slip of the other.
 _ALIKE = 0.8
+#: If no name is as alike as this none is near: a list would help nobody.
+_NEAR = 0.6
 #: Names of parameters that an error lists: those that are most like the one that was given.
 _SHOWN = 8
 #: Names for exit codes that are no failure.
@@ -431,5 +440,7 @@ def _hint(function: str, name: str, known: list[str], others: Iterable[str]) -> 
     if len(nearest) <= _SHOWN:
         return f"it has {', '.join(nearest)}"
     place = "map" if function == "a command" else function
+    if -distance(nearest[0])[0] < _NEAR:
+        return f"all that it has is in help(procwright.{place})"
     listed = ", ".join(nearest[:_SHOWN])
     return f"it has {listed} and {len(nearest) - _SHOWN} more, all in help(procwright.{place})"

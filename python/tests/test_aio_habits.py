@@ -32,6 +32,18 @@ def test_unknown_parameters_are_told_as_those_of_run():
     on(main)
 
 
+def test_a_nursery_is_told_what_to_start():
+    async def main():
+        async with anyio.create_task_group() as tasks:
+            with pytest.raises(InvalidValue, match=r"task_status\.started\(child\)$") as caught:
+                await aio.run(["true"], task_status=anyio.TASK_STATUS_IGNORED)
+            assert "`async with aio.spawn(...) as child:`" in str(caught.value)
+            with pytest.raises(InvalidValue, match="aio\\.spawn"):
+                await tasks.start(aio.run, ["true"])
+
+    on(main)
+
+
 def test_callbacks_and_sources_that_have_to_be_awaited_are_refused():
     async def numbers():
         yield b"1"

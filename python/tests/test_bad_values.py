@@ -758,7 +758,7 @@ def test_what_code_of_the_value_raises_is_left_alone():
         ("spawn", "check", True, "call check_returncode() of the child's result()"),
         ("run", "overflow", "spill", "spawn() has it"),
         ("spawn", "on_line", print, "use on_stdout_line and on_stderr_line"),
-        ("run", "qqq", None, "it has "),
+        ("run", "qqq", None, "all that it has is in help(procwright.run)"),
         ("run", "input_fd", "x", "it has input, "),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import io
 import logging
 import math
 import os
@@ -66,7 +67,7 @@ def test_no_hint_names_what_the_function_has_not():
         ("timout", "did you mean timeout?"),
         ("cancle", "did you mean cancel?"),
         ("liveliness", "did you mean liveness?"),
-        ("nonsense", "it has "),
+        ("nonsense", "all that it has is in help(procwright.run)"),
         ("ventil", "it has until, "),
     ],
 )
@@ -79,7 +80,7 @@ def test_only_a_slip_is_guessed(name, hint):
 def test_the_nearest_names_are_listed_and_no_more():
     texts = set()
     for seed in ("1", "2"):
-        code = "import procwright\ntry: procwright.map([], nonsense=5)\n"
+        code = "import procwright\ntry: procwright.map([], ventil=5)\n"
         code += "except procwright.InvalidValue as error: print(error)"
         env = {"PYTHONHASHSEED": seed}
         texts.add(run([sys.executable, "-c", code], extra_env=env, text=True, check=True).stdout)
@@ -169,6 +170,14 @@ def test_a_line_is_told_as_the_lists_that_it_is(call, said):
     with pytest.raises(InvalidValue) as caught:
         call()
     assert said in str(caught.value)
+
+
+def test_where_no_name_is_near_none_is_listed():
+    for call in (run, spawn):
+        with pytest.raises(InvalidValue) as caught:
+            call(["true"], qqq=5)
+        end = f": all that it has is in help(procwright.{call.__name__})"
+        assert str(caught.value).endswith(end)
 
 
 def test_a_file_to_append_to():
@@ -685,3 +694,26 @@ def test_text_looked_for_in_bytes_is_told_of_both_ways():
                 child.wait_for(pattern)
         with pytest.raises(InvalidValue, match=r"for bytes, which the streams are of$"):
             child.wait_for(5)
+
+
+def test_both_directions_are_told():
+    with pytest.raises(InvalidValue, match=r'stdin=PIPE, channel="from_child"'):
+        spawn(["true"], channel="both")
+
+
+def test_where_lines_may_go():
+    log = logging.getLogger("procwright.test")
+    for call in (run, spawn):
+        with pytest.raises(InvalidValue, match=r"on_stderr_line=lambda line: log\.info\(line\)"):
+            call(["true"], stderr=log)
+        with pytest.raises(InvalidValue, match=r"on_stdout_line=print is called with each line"):
+            call(["true"], stdout=print)
+        with pytest.raises(InvalidValue, match=r"tee=\{'stderr': it\}"):
+            call(["true"], stderr=io.StringIO())
+        with pytest.raises(InvalidValue, match="tee=path has a copy of both outputs"):
+            call(["true"], log="x.log")
+
+
+def test_a_read_of_the_child_is_one_of_its_stream():
+    with spawn(["true"]) as child, pytest.raises(AttributeError, match=r"use stdout\.read1\(\)"):
+        child.read1()

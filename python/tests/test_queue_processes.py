@@ -157,6 +157,25 @@ def answer(invitation: Invitation) -> None:
         sender.send(own.recv())
 
 
+def test_a_pickled_invitation_outside_of_its_family():
+    worker = """
+from procwright import InvalidValue
+from procwright.queue import ObjectReceiver, Receiver
+
+with ObjectReceiver(Receiver.of_parent()) as work:
+    try:
+        work.recv()
+    except InvalidValue as error:
+        print(error, flush=True)
+"""
+    argv = [sys.executable, "-c", worker]
+    with Receiver() as answers, procwright.spawn(argv, channel="to_child", text=True) as child:
+        ObjectSender(child.sender()).send(answers.invite())
+        told = child.stdout.read()
+        assert "spawn(..., pass_fds=invitation.fds) and invitation.ticket" in told
+        assert child.wait() == 0
+
+
 def test_an_invitation_through_a_queue():
     context = multiprocessing.get_context("spawn")
     with ObjectReceiver(Receiver()) as receiver:

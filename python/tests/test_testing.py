@@ -105,6 +105,26 @@ def test_what_a_call_tells(fake):
     assert (third.cwd, third.env, third.input) == (None, dict(os.environ), b"")
 
 
+def test_a_call_tells_its_directory_as_it_was_given(fake, tmp_path):
+    fake.register(["x"], when=lambda call: call.cwd == tmp_path)
+    fake.register(["y"], when=lambda call: call.cwd == os.fsencode(tmp_path))
+    assert procwright.run(["x"], cwd=tmp_path).ok
+    [ended] = procwright.map([{"args": ["x"], "cwd": tmp_path}])
+    assert ended.ok
+    assert procwright.run(["y"], cwd=os.fsencode(tmp_path)).ok
+
+
+def test_when_that_says_no_is_shown_what_it_has_looked_at(fake):
+    fake.register(["x"], when=lambda call: call.cwd == "/tmp")
+    with pytest.raises(NotRegistered) as caught:
+        procwright.run(["x"], cwd="/", extra_env={"A": "1"}, input=b"in")
+    shown = (
+        "when() says no\n    the call has cwd='/', env=None, extra_env={'A': '1'}, input=b'in'\n"
+    )
+    assert shown in str(caught.value)
+    fake.take_refused()
+
+
 def test_a_function_that_answers_has_the_input(fake, tmp_path):
     fake.register(["x"], lambda call: Reply(stdout=call.input.upper()))
     (tmp_path / "in").write_bytes(b"file")

@@ -419,6 +419,18 @@ fn signal_and_time_of_a_stop_as_timeout_has_them() {
 }
 
 #[test]
+fn limits_by_other_names_are_told() {
+    for (words, told) in [
+        (["--idle", "1s"], "--idle-timeout DURATION"),
+        (["-t", "10s"], "--timeout DURATION"),
+    ] {
+        let refused = ran("run", &[words[0], words[1], "echo", "a"]);
+        assert_eq!((refused.code(), refused.stdout.as_str()), (Some(125), ""));
+        assert!(refused.stderr.contains(told), "{}", refused.stderr);
+    }
+}
+
+#[test]
 fn no_time_is_refused_where_it_would_mean_none_to_others() {
     for (name, option) in [
         ("run", "--timeout"),

@@ -371,7 +371,7 @@ module Procwright
       words = argv.each_with_index.map { |word, place| word(word, place) }
       program = shell_program(shell)
       if program
-        refuse_words(caller, words) if words.size > 1 && !words.first.b.match?(ARGUMENT)
+        check_words(caller, words) if words.size > 1
         return [program, "-c", *words]
       end
 
@@ -397,16 +397,22 @@ module Procwright
       Arguments.refuse("argv[#{place}]", word, "every argument is a String, a path or a number")
     end
 
-    # Any of $0, $1, $@, $*, $#, or ${1}.
-    ARGUMENT = /\$\{?[#!]?[0-9@*#]/n
-
-    # Refuses words that the line in front of them does not use: they would be dropped.
-    def refuse_words(caller, words)
+    # Refuses words behind a line for the shell that it would drop.
+    def check_words(caller, words)
+      line, *behind = words
       listed = words.map(&:inspect).join(", ")
-      raise InvalidValue, "#{caller}(#{listed}, shell: true): the shell's line is #{words.first.inspect}, which " \
-                          "uses none of the words behind it ($0, $1, $@). Pass one line, " \
-                          "#{caller}(#{Shellwords.join(words).inspect}, shell: true), or leave the shell out, " \
-                          "#{caller}(#{listed})"
+      unless ShellLine.uses_any?(line)
+        raise InvalidValue, "#{caller}(#{listed}, shell: true): the shell's line is #{line.inspect}, which " \
+                            "uses none of the words behind it ($0, $1, $@). Pass one line, " \
+                            "#{caller}(#{Shellwords.join(words).inspect}, shell: true), or leave the shell out, " \
+                            "#{caller}(#{listed})"
+      end
+      return unless ShellLine.takes_first_for_one?(line, behind)
+
+      named = [line, "sh", *behind].map(&:inspect).join(", ")
+      raise InvalidValue, "#{caller}(#{listed}, shell: true): the first word behind the line is $0, so that " \
+                          "$#{behind.size}, which the line uses, is empty. Put a name in front of the words, " \
+                          "#{caller}(#{named}, shell: true), or write ${#{behind.size}-} for one that may be missing"
     end
 
     # Refuses a program and its arguments in one string, unless there is a file of that name.

@@ -130,7 +130,11 @@ pub(super) fn of_any_program(name: &str) -> Option<&'static str> {
             "put nice(1) in front: nice -n 10 procwright run …; of ionice it is \
              --ionice best-effort:N, of ulimit put prlimit(1) in front"
         }
-        "--batch" | "--idle" | "--other" | "--fifo" | "--rr" | "-r" | "-R" | "--reset-on-fork" => {
+        "--idle" => {
+            "--idle-timeout DURATION ends it after so long a silence; of chrt it is \
+             --sched-policy idle"
+        }
+        "--batch" | "--other" | "--fifo" | "--rr" | "-r" | "-R" | "--reset-on-fork" => {
             "--sched-policy POLICY: batch, idle, other, fifo:N or rr:N"
         }
         "-d" | "-P" | "--sched-runtime" | "--sched-period" | "--sched-deadline" => {
@@ -223,7 +227,8 @@ fn of_its_output(name: &str) -> Option<&'static str> {
         "--prefix" | "--label" | "--name" | "--tagstring" => "--tag=NAME",
         "--no-color" | "--no-colour" | "--color" | "--colour" => "NO_COLOR=1 procwright run …",
         // script
-        "-t" | "--tty" | "-it" | "--terminal" | "--pseudo-terminal" => {
+        "-t" => "--timeout DURATION is how long it may take; --pty gives it a terminal of its own",
+        "--tty" | "-it" | "--terminal" | "--pseudo-terminal" => {
             "--pty gives it a terminal of its own"
         }
         "--command" => "--shell 'LINE'; with a terminal of its own: --pty --shell 'LINE'",
