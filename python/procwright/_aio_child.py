@@ -363,7 +363,8 @@ class Child(Streams[Out, Err, In, Both]):
         the program where it does or is cancelled."""
         for stream in (self.stdout, self.stderr, self.merged):
             if stream is not None:
-                await stream.aclose()
+                # Without a checkpoint, at which a scope that is cancelled already would end this.
+                stream.close()
         await self.__aexit__(None, None, None)
 
     def __await__(self) -> Generator[Any, Any, Self]:

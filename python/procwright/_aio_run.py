@@ -11,7 +11,7 @@ from anyio.lowlevel import checkpoint
 
 from . import _core, _run, _spawn, _starting
 from ._aio_child import Child, talked
-from ._aio_sleep import ThreadCall, outlasted, undisturbed
+from ._aio_sleep import ThreadCall, first, outlasted, undisturbed
 from ._aio_whole import attach, on_thread
 from ._keeper import Keeper, line_of_caller
 from ._options import SPAWN, quoted
@@ -169,6 +169,8 @@ async def _on_loop(call: RunCall, given: Mapping[str, Any]) -> Result[Any, Any, 
 
 #: Seconds after its end until who holds a program's outputs is told: as in the core.
 _HELD_AFTER_S = 1.0
+#: Seconds for who is just being told, when the run is over.
+_TOLD_WITHIN_S = 0.5
 
 
 class _HeldAt(Deadline):
@@ -221,11 +223,17 @@ class _Held:
 
     async def end(self) -> None:
         """Has nothing be told any more: what is being told is waited for, past a cancellation,
-        which comes then."""
-        if self.silence() and self._call is not None:
-            cancelled = await self._call.outlast()
-            if cancelled is not None:
-                raise cancelled
+        which comes then. Not for ever: a listener that blocks holds up no deadline."""
+        call = self._call
+        if not self.silence() or call is None or call.over.cancelled:
+            return
+        time = Deadline(_TOLD_WITHIN_S)
+        cancelled = None
+        # Where the event loop has no place for it nobody waits.
+        with contextlib.suppress(OSError):
+            cancelled = await undisturbed(lambda: first([call.over], time.left()))
+        if cancelled is not None:
+            raise cancelled
 
 
 #: Seconds for the end of the outputs of a program that was stopped: nobody is left to write them.

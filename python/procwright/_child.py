@@ -718,6 +718,8 @@ class LeftOff:
                     "stop() it",
                     self._child._named(),
                 )
+                # What asks again and again may count how often: a password, a key.
+                self.type_end = None
             return
         # A thread that reads on has read since.
         left = [(stream, read) for stream, read in self.streams if _bytes_read(stream) == read]

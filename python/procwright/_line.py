@@ -27,7 +27,8 @@ def programs(line: str | bytes) -> list[list[str]] | None:
     """The words of each program of a line, which `|` stands between; None of one that needs a
     shell."""
     text = os.fsdecode(line)
-    if "$" in text or "`" in text:
+    # A `|` in quotes is none, and words have lost their quotes when they are told apart.
+    if any(sign in text for sign in "$`") or ("|" in text and any(sign in text for sign in "'\"\\")):
         return None
     parts = shlex.shlex(text, posix=True, punctuation_chars=True)
     parts.whitespace_split, parts.commenters = True, ""

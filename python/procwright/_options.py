@@ -318,6 +318,10 @@ def _shell(shell: Any) -> bytes | None:
     return program
 
 
+#: Shells that make the words behind a line its $0, $1, ...: others, such as fish and csh, do not.
+_TAKE_WORDS_FROM_0 = frozenset((b"sh", b"ash", b"bash", b"busybox", b"dash", b"ksh", b"mksh", b"zsh"))
+
+
 def argv(function: str, args: Any, shell: bool | StrOrBytesPath | None) -> list[bytes]:
     """The arguments as bytes. `function` is what the user called, for the error."""
     program = _shell(shell)
@@ -329,7 +333,7 @@ def argv(function: str, args: Any, shell: bool | StrOrBytesPath | None) -> list[
         # The items behind the line are the shell's $0, $1, ..., as in subprocess.
         words = [args] if is_one else items("args", args, _ARGS)
         line = _encoded(words)
-        if len(line) > 1:
+        if len(line) > 1 and os.path.basename(program) in _TAKE_WORDS_FROM_0:
             _check_words(function, words, line)
         return [program, b"-c", *line]
     if is_path:

@@ -9,10 +9,11 @@ import re
 _ANY = re.compile(rb"\$\{?[#!]?[0-9@*#]")
 #: Those among them that have the first word, or all.
 _FIRST = re.compile(rb"\$\{?[#!]?[0@*#]")
-#: What may give the shell other words than those behind the line, or says that a `$` may be one
-#: of another program: functions, `set`, comments, here documents, `$'...'`.
+#: What may give the shell other words than those behind the line, asks whether there is one, or
+#: says that a `$` may be one of another program: functions, `set`, tests, comments, here
+#: documents, `$'...'`.
 _OTHERS = re.compile(
-    rb"\(\)|<<|\$'|(?:^|\s)#|\b(?:set|function|eval|source|alias)\b|(?:^|[;&|({\n])\s*\.\s"
+    rb"\(\s*\)|<<|\$'|(?:^|\s)#|\b(?:set|function|eval|source|alias|test)\b|\[|(?:^|[;&|({\n])\s*\.\s"
 )
 #: In their order: a text in single quotes and an escaped character, which are left out; one in
 #: double quotes without any of these, an argument, and a quote that is none of all these.
@@ -32,15 +33,18 @@ def uses_any(line: bytes) -> bool:
 
 
 def takes_first_for_one(line: bytes, words: list[bytes]) -> bool:
-    """Whether the line takes the first of the words for `$1`, while it is `$0`: with N words it
-    uses `$N`, which is not there, and never the first.
+    """Whether the line takes the one word behind it for `$1`, while it is `$0`: it uses `$1`,
+    which is not there, and never the word.
 
-    A shell makes an empty word of it without an error. What is not certain is let pass.
+    A shell makes an empty word of it without an error. Of several words the first may be a name
+    that is meant, and the others as many as there are.
     """
+    if len(words) != 1:
+        return False
     if os.path.basename(words[0]) in _NAMES or _FIRST.search(line) or _OTHERS.search(line):
         return False
     used = _arguments(line)
-    return used is not None and len(words) in used
+    return used is not None and 1 in used
 
 
 def _arguments(line: bytes) -> set[int] | None:

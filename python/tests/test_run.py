@@ -349,7 +349,7 @@ def test_result_as_json(child):
     assert shown == result.to_dict()
     schema = pathlib.Path(__file__).parents[2] / "docs" / "reference" / "result.schema.json"
     of_command = {"attempts", "left", "log", "total_s", "input_wanted"}
-    of_others = of_command | {"judgement", "elastic", "function"}
+    of_others = of_command | {"judgement", "elastic", "fan", "function"}
     assert set(shown) == set(json.loads(schema.read_text())["properties"]) - of_others
     assert (shown["stdout"], shown["stderr"]) == ({"base64": "/wA="}, "")
     assert shown["stdout_info"]["bytes"] == 2

@@ -410,7 +410,7 @@ impl Examination {
         let in_circle = knot::stuck(&before, knot::Doubts::Disregarded);
         let in_circle = knot::within_cycles(&before, &in_circle);
         let mut may_be_stuck = !in_circle.is_disjoint(&concerned);
-        let (mut second, mut graph, suspects) = loop {
+        let (mut second, mut graph, mut suspects) = loop {
             let mut second = match may_be_stuck {
                 // Whoever it is may have an end by now.
                 true => scan::look_since(&first)?,
@@ -426,6 +426,14 @@ impl Examination {
             }
             may_be_stuck = true;
         };
+        // A proof rests on no descriptor that was read before: who shares another's table, or is
+        // about to fall asleep when its state is read, may have got one since.
+        if may_be_stuck && !suspects.is_empty() {
+            second = scan::look()?;
+            caller.disregard(&mut second);
+            graph = graph::Graph::of(&first, &second, &world::Births::new());
+            suspects = knot::within_cycles(&graph, &knot::stuck(&graph, knot::Doubts::Disregarded));
+        }
         // Questions that cost much are asked about those alone that seem to be stuck.
         if may_be_stuck && !suspects.is_empty() {
             let keeps_creation = probe.is_some_and(|probe| probe.keeps_creation());

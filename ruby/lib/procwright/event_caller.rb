@@ -25,7 +25,7 @@ module Procwright
       @hook = hook
       @failed = failed
       @handover = Native::EventHandover.new
-      @thread = CallbackThread.new { call_back }
+      @thread = CallbackThread.new(ended: ->(error) { over(error) }) { call_back }
     end
 
     def error = @thread.error
@@ -43,6 +43,12 @@ module Procwright
     end
 
     private
+
+    # Whatever ends the thread: the core does not wait for one that is gone.
+    def over(error)
+      @handover.close
+      @failed&.call(error) if error
+    end
 
     def call_back
       while (parts = @handover.take)

@@ -366,12 +366,16 @@ module Procwright
       Arguments.refuse(name, value, "pass an Encoding, or the name of one that Ruby knows") unless known
     end
 
+    # Shells that make the words behind a line its $0, $1, ...: others, such as fish, do not.
+    TAKE_WORDS_FROM_0 = %w[sh ash bash busybox dash ksh mksh zsh].freeze
+    private_constant :TAKE_WORDS_FROM_0
+
     def command_words(caller, argv, shell)
       argv = argv.first if argv.size == 1 && argv.first.is_a?(Array)
       words = argv.each_with_index.map { |word, place| word(word, place) }
       program = shell_program(shell)
       if program
-        check_words(caller, words) if words.size > 1
+        check_words(caller, words) if words.size > 1 && TAKE_WORDS_FROM_0.include?(File.basename(program.b))
         return [program, "-c", *words]
       end
 

@@ -7,9 +7,10 @@ module Procwright
     ANY = /\$\{?[#!]?[0-9@*#]/n
     # Those among them that have the first word, or all.
     FIRST = /\$\{?[#!]?[0@*#]/n
-    # What may give the shell other words than those behind the line, or says that a `$` may be
-    # one of another program: functions, `set`, comments, here documents, `$'...'`.
-    OTHERS = /\(\)|<<|\$'|(?:\A|\s)#|\b(?:set|function|eval|source|alias)\b|(?:\A|[;&|({\n])\s*\.\s/n
+    # What may give the shell other words than those behind the line, asks whether there is one,
+    # or says that a `$` may be one of another program: functions, `set`, tests, comments, here
+    # documents, `$'...'`.
+    OTHERS = /\(\s*\)|<<|\$'|(?:\A|\s)#|\b(?:set|function|eval|source|alias|test)\b|\[|(?:\A|[;&|({\n])\s*\.\s/n
     # In their order: a text in single quotes and an escaped character, which are left out; one in
     # double quotes without any of these, an argument, and a quote that is none of all these.
     PART = /'[^']*'|\\.|\$\$|"(?<quoted>(?:[^"'\\`(]|\\.)*)"|\$(?<one>[1-9])|\$\{(?<many>[1-9][0-9]*)\}|(?<unclear>["'`])/mn
@@ -22,15 +23,18 @@ module Procwright
       # Whether the line has any of $0, $1, $@, $*, $#, or ${1}.
       def uses_any?(line) = line.b.match?(ANY)
 
-      # Whether the line takes the first of the words for `$1`, while it is `$0`: with N words it
-      # uses `$N`, which is not there, and never the first.
+      # Whether the line takes the one word behind it for `$1`, while it is `$0`: it uses `$1`,
+      # which is not there, and never the word.
       #
-      # A shell makes an empty word of it without an error. What is not certain is let pass.
+      # A shell makes an empty word of it without an error. Of several words the first may be a
+      # name that is meant, and the others as many as there are.
       def takes_first_for_one?(line, words)
+        return false unless words.size == 1
+
         line = line.b
         return false if NAMES.include?(File.basename(words.first.b)) || line.match?(FIRST) || line.match?(OTHERS)
 
-        arguments(line)&.include?(words.size) || false
+        arguments(line)&.include?(1) || false
       end
 
       private

@@ -90,12 +90,27 @@ fn long_messages_have_room() {
     assert_eq!(writer.cursor().block, 5);
 }
 
-/// Blocks of 16 KiB to 16 MiB, and the longest message but a few that the caches have room
-/// for twice.
+/// Length of a message for which the smallest block that has room for it has room for one.
 const MANY_MIB: u64 = 4 << 20;
 
+/// Blocks of 16 KiB to 16 MiB.
 fn for_many_mib() -> Rc<Heap> {
     Heap::new(Geometry::tiny(14, 11, 11))
+}
+
+/// Sends messages, and takes each before the next one.
+fn send_in_turn(
+    writer: &mut LaneWriter<HeapEnd>,
+    reader: &mut LaneReader<HeapEnd>,
+    count: u64,
+    length: u64,
+) {
+    for number in 0..count {
+        put_sparse(writer, number, length);
+        writer.publish();
+        assert_eq!(take_sparse(reader), Some((number, length)));
+        reader.release();
+    }
 }
 
 /// While the receiver keeps up, a message of MiB lies where the one before did, if that was
@@ -131,12 +146,7 @@ fn a_lane_grows_from_one_place() {
     for in_turn in 1..5 {
         let heap = for_many_mib();
         let (mut writer, mut reader) = (writer(&heap), reader(&heap));
-        for number in 0..in_turn {
-            put_sparse(&mut writer, number, MANY_MIB);
-            writer.publish();
-            assert_eq!(take_sparse(&mut reader), Some((number, MANY_MIB)));
-            reader.release();
-        }
+        send_in_turn(&mut writer, &mut reader, in_turn, MANY_MIB);
         for number in 0..4 {
             put_sparse(&mut writer, number, MANY_MIB);
         }
@@ -161,12 +171,7 @@ fn one_place_costs_no_room() {
         let room = |in_turn: u64| {
             let heap = Heap::new(Geometry::tiny(23, 1, 1));
             let (mut writer, mut reader) = (writer(&heap), reader(&heap));
-            for number in 0..in_turn {
-                put_sparse(&mut writer, number, length);
-                writer.publish();
-                assert_eq!(take_sparse(&mut reader), Some((number, length)));
-                reader.release();
-            }
+            send_in_turn(&mut writer, &mut reader, in_turn, length);
             let sent =
                 (0..9).take_while(|number| try_put_sparse(&mut writer, *number, length).is_ok());
             sent.count()
@@ -192,12 +197,7 @@ fn one_place_that_was_given_up_is_used_again() {
         ] {
             let heap = for_many_mib();
             let (mut writer, mut reader) = (writer(&heap), reader(&heap));
-            for number in 0..in_turn {
-                put_sparse(&mut writer, number, MANY_MIB);
-                writer.publish();
-                assert_eq!(take_sparse(&mut reader), Some((number, MANY_MIB)));
-                reader.release();
-            }
+            send_in_turn(&mut writer, &mut reader, in_turn, MANY_MIB);
             writer.reserve(MANY_MIB, true).unwrap();
             let sent = (7..).zip(lengths).collect::<Vec<_>>();
             for (number, length) in &sent {
