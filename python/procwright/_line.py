@@ -27,13 +27,14 @@ def programs(line: str | bytes) -> list[list[str]] | None:
     """The words of each program of a line, which `|` stands between; None of one that needs a
     shell."""
     text = os.fsdecode(line)
-    # A `|` in quotes is none, and words have lost their quotes when they are told apart.
-    if any(sign in text for sign in "$`") or ("|" in text and any(sign in text for sign in "'\"\\")):
+    if any(sign in text for sign in "$`\\"):
         return None
-    parts = shlex.shlex(text, posix=True, punctuation_chars=True)
-    parts.whitespace_split, parts.commenters = True, ""
     found: list[list[str]] = [[]]
     try:
+        parts = _parts(text, posix=True)
+        # A `|` in quotes is none, and has lost them among the words.
+        if parts.count("|") != _parts(text, posix=False).count("|"):
+            return None
         for part in parts:
             if part == "|":
                 found.append([])
@@ -44,6 +45,12 @@ def programs(line: str | bytes) -> list[list[str]] | None:
     except ValueError:
         return None
     return found if all(found) else None
+
+
+def _parts(text: str, *, posix: bool) -> list[str]:
+    parts = shlex.shlex(text, posix=posix, punctuation_chars=True)
+    parts.whitespace_split, parts.commenters = True, ""
+    return list(parts)
 
 
 def as_arguments(commands: Iterable[object]) -> str:

@@ -319,7 +319,9 @@ def _shell(shell: Any) -> bytes | None:
 
 
 #: Shells that make the words behind a line its $0, $1, ...: others, such as fish and csh, do not.
-_TAKE_WORDS_FROM_0 = frozenset((b"sh", b"ash", b"bash", b"busybox", b"dash", b"ksh", b"mksh", b"zsh"))
+_TAKE_WORDS_FROM_0 = frozenset(
+    (b"sh", b"ash", b"bash", b"busybox", b"dash", b"ksh", b"mksh", b"zsh")
+)
 
 
 def argv(function: str, args: Any, shell: bool | StrOrBytesPath | None) -> list[bytes]:

@@ -135,6 +135,10 @@ def test_codes_that_are_no_failure_are_told_as_what_to_type(child):
             "spawn_pipeline(['echo', 'a | b'], ['cat'], ['wc']); lines for",
         ),
         (
+            lambda: procwright.pipeline("cut -d '|' -f1 words"),
+            "it needs a shell: run(",
+        ),
+        (
             lambda: procwright.pipeline("seq 3 > out | wc"),
             "it needs a shell: run('seq 3 > out | wc', shell=True)",
         ),
