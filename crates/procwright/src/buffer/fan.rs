@@ -134,7 +134,14 @@ impl Fan {
                 way.output = None;
             }
         }
-        let mut failure = stopped.err();
+        if let Err(error) = stopped {
+            // Nobody is waited for: one that has read all waits for an end that is kept from it,
+            // and another may wait for that one. Their threads end when all is cut.
+            let outputs = self.ways.iter_mut().filter_map(|way| way.output.take());
+            let outputs = outputs.collect();
+            return Err(FanFailure { error, outputs });
+        }
+        let mut failure = None;
         let mut outputs = Vec::new();
         for way in &mut self.ways {
             match way.join() {
