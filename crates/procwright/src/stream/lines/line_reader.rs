@@ -109,7 +109,7 @@ impl LineReader {
     /// reader.
     ///
     /// # Errors
-    /// [`Closed`], [`LineTooLong`](super::LineTooLong); why the stream failed at this place.
+    /// [`Closed`](crate::stream::Closed), [`LineTooLong`](super::LineTooLong); why the stream failed at this place.
     pub fn try_line<R>(
         &self,
         limit: usize,
@@ -122,7 +122,7 @@ impl LineReader {
     /// time it is called another thread may have taken it.
     ///
     /// # Errors
-    /// [`Closed`], `TimedOut`, `Interrupted`, `OutOfMemory` for a line that is too
+    /// [`Closed`](crate::stream::Closed), `TimedOut`, `Interrupted`, `OutOfMemory` for a line that is too
     /// long for it; `Unsupported` in a fork.
     ///
     /// # Blocking
@@ -136,7 +136,7 @@ impl LineReader {
     /// Never blocks. `make` must not use this reader.
     ///
     /// # Errors
-    /// [`Closed`]; why the stream failed at this place.
+    /// [`Closed`](crate::stream::Closed); why the stream failed at this place.
     pub fn try_bytes<R>(
         &self,
         limit: usize,
