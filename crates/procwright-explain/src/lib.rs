@@ -407,19 +407,19 @@ impl Examination {
         // from the children of these, which may have ended.
         let concerned = before.reached(&targets);
         // Who is in no circle at the first look is in none of those who have slept ever since.
-        let in_circle = knot::stuck(&before, knot::Doubts::Disregarded);
-        let in_circle = knot::within_cycles(&before, &in_circle);
-        let mut may_be_stuck = !in_circle.is_disjoint(&concerned);
+        let mut may_be_stuck = !suspects_of(&before).is_disjoint(&concerned);
+        let judged = |mut second: world::World| {
+            caller.disregard(&mut second);
+            let graph = graph::Graph::of(&first, &second, &world::Births::new());
+            let suspects = suspects_of(&graph);
+            (second, graph, suspects)
+        };
         let (mut second, mut graph, mut suspects) = loop {
-            let mut second = match may_be_stuck {
+            let (second, graph, suspects) = judged(match may_be_stuck {
                 // Whoever it is may have an end by now.
                 true => scan::look_since(&first)?,
                 false => scan::look_again(&first, &concerned)?,
-            };
-            caller.disregard(&mut second);
-            let graph = graph::Graph::of(&first, &second, &world::Births::new());
-            let suspects = knot::stuck(&graph, knot::Doubts::Disregarded);
-            let suspects = knot::within_cycles(&graph, &suspects);
+            });
             // Of a circle that the first look did not show all have to be looked at.
             if may_be_stuck || suspects.is_disjoint(&graph.reached(&targets)) {
                 break (second, graph, suspects);
@@ -429,10 +429,7 @@ impl Examination {
         // A proof rests on no descriptor that was read before: who shares another's table, or is
         // about to fall asleep when its state is read, may have got one since.
         if may_be_stuck && !suspects.is_empty() {
-            second = scan::look()?;
-            caller.disregard(&mut second);
-            graph = graph::Graph::of(&first, &second, &world::Births::new());
-            suspects = knot::within_cycles(&graph, &knot::stuck(&graph, knot::Doubts::Disregarded));
+            (second, graph, suspects) = judged(scan::look()?);
         }
         // Questions that cost much are asked about those alone that seem to be stuck.
         if may_be_stuck && !suspects.is_empty() {
@@ -448,6 +445,12 @@ impl Examination {
             between,
         })
     }
+}
+
+/// Those that nobody outside of their circle could release, if what is doubtful is disregarded.
+fn suspects_of(graph: &graph::Graph) -> BTreeSet<i32> {
+    let stuck = knot::stuck(graph, knot::Doubts::Disregarded);
+    knot::within_cycles(graph, &stuck)
 }
 
 fn missing(pids: &[i32]) -> io::Error {
