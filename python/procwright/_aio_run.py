@@ -13,6 +13,7 @@ from . import _core, _run, _spawn, _starting
 from ._aio_child import Child, talked
 from ._aio_sleep import ThreadCall, first, outlasted, undisturbed
 from ._aio_whole import attach, on_thread
+from ._held import HeldAt
 from ._keeper import Keeper, line_of_caller
 from ._options import SPAWN, quoted
 from ._run import RunCall
@@ -128,7 +129,7 @@ async def _on_loop(call: RunCall, given: Mapping[str, Any]) -> Result[Any, Any, 
     held = None
     try:
         # `run` has let others have their turn already.
-        if not await talked(core, talk, _HeldAt(core), is_begun=True):
+        if not await talked(core, talk, HeldAt(core), is_begun=True):
             tell: Any = call.options["on_event"]
             held = _Held(core, tell)
             await talked(core, talk, Deadline(None), is_begun=True)
@@ -167,25 +168,8 @@ async def _on_loop(call: RunCall, given: Mapping[str, Any]) -> Result[Any, Any, 
     return call.outcome(raw)
 
 
-#: Seconds after its end until who holds a program's outputs is told: as in the core.
-_HELD_AFTER_S = 1.0
 #: Seconds for who is just being told, when the run is over.
 _TOLD_WITHIN_S = 0.5
-
-
-class _HeldAt(Deadline):
-    """The moment at which a run tells who holds the outputs of its program."""
-
-    __slots__ = ("_core",)
-
-    def __init__(self, core: _core.Child) -> None:
-        super().__init__(None)
-        self._core = core
-
-    def left(self) -> float | None:
-        if self._end is None and self._core.poll() is not None:
-            super().__init__(_HELD_AFTER_S)
-        return super().left()
 
 
 class _Held:

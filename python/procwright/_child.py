@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import _core
 from ._arguments import data, number, word
 from ._generic import Both, Err, Generic, In, Out
-from ._held import go_on
+from ._held import HELD_AFTER_S, go_on
 from ._invalid import InvalidValue, bad_type, bad_value
 from ._opened import opened_reader, opened_writer
 from ._options import quoted
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 else:
     Streams = Generic
 
-#: Seconds after its end until who holds a program's outputs is told: as in the core.
-_HELD_AFTER_S = 1.0
 #: The least seconds of a wait after whose end all processes are looked through.
 _WORTH_A_LOOK_S = 0.1
 
@@ -300,9 +298,9 @@ class Child(Streams[Out, Err, In, Both]):
     def _go_on(self, communication: _core.Communication, deadline: Deadline) -> bool:
         """Goes on until all is written and read; false if the time comes first."""
         # Most are over by then, without what follows.
-        if communication.go_on(sooner(_HELD_AFTER_S, deadline.left())):
+        if communication.go_on(sooner(HELD_AFTER_S, deadline.left())):
             return True
-        return go_on(self._core, communication, deadline, _HELD_AFTER_S)
+        return go_on(self._core, communication, deadline)
 
     def _begin_communication(self, input: Any) -> _core.Communication:
         """What is gone on with, begun before or now."""

@@ -16,7 +16,7 @@ import procwright
 anyio = pytest.importorskip("anyio")
 from loops import LONG, NoDescriptors, descendants  # noqa: E402
 
-from procwright import _aio_run, aio, queue  # noqa: E402
+from procwright import _held, aio, queue  # noqa: E402
 
 
 def test_run(on):
@@ -214,7 +214,7 @@ def test_a_run_without_descriptors_is_stopped(on, monkeypatch):
 
 @pytest.mark.parametrize("ends", ["itself", "a cancel"])
 def test_nothing_is_told_of_holders_once_the_run_has_returned(on, ends, tmp_path, monkeypatch):
-    monkeypatch.setattr(_aio_run, "_HELD_AFTER_S", 0.05)
+    monkeypatch.setattr(_held, "HELD_AFTER_S", 0.05)
     begun, released = threading.Event(), threading.Event()
     order = []
 
