@@ -3,8 +3,10 @@
 use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
+use std::sync::Weak;
 
 use crate::proc_id::ProcId;
+use procwright_os::fork::CloseOnFork;
 use procwright_os::proc::{self, Call, Comm, Conduit, ProcStat, Scan};
 use procwright_os::{pidfd, pty};
 
@@ -57,7 +59,7 @@ pub enum Role {
 }
 
 /// One of a run's pipes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct RunPipe {
     /// The pipe.
     pub id: PipeId,
@@ -65,6 +67,41 @@ pub struct RunPipe {
     pub role: Role,
     /// The name in texts: `stdin`, `stdout`, `stderr`.
     pub label: &'static str,
+    /// Our end of a terminal; none of a pipe. See [`RunPipe::has_its_name`].
+    pub master: Option<Weak<CloseOnFork>>,
+}
+
+impl RunPipe {
+    /// A pipe, or a terminal whose [`master`](RunPipe::kept_by) is not told yet.
+    pub fn new(id: PipeId, role: Role, label: &'static str) -> RunPipe {
+        let master = id.is_terminal().then(Weak::new);
+        RunPipe {
+            id,
+            role,
+            label,
+            master,
+        }
+    }
+
+    /// Notes our end of the terminal, if it is one.
+    pub fn kept_by(&mut self, master: &Weak<CloseOnFork>) {
+        if self.id.is_terminal() {
+            self.master = Some(Weak::clone(master));
+        }
+    }
+
+    /// Whether its name is its own. So what was read by the name *before* this call was read
+    /// of it.
+    ///
+    /// Pipes have numbers that the kernel counts up, 4 billion of them. A terminal's is the
+    /// lowest that is free: once its master is closed, the next one gets it, which may be
+    /// the window that somebody opens.
+    pub fn has_its_name(&self) -> bool {
+        // The last of those who have it is gone before the descriptor is closed.
+        self.master
+            .as_ref()
+            .is_none_or(|master| master.strong_count() > 0)
+    }
 }
 
 /// A process that holds an end of a pipe. To signal it, ask for its

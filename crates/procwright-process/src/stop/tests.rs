@@ -197,11 +197,7 @@ fn spawn_with(role: &str, set_up: impl FnOnce(&mut Command)) -> Run {
     let mut child = command.spawn().unwrap();
     let stdout = child.stdout.as_ref().unwrap();
     let stderr = child.stderr.take().unwrap();
-    let pipe = |id: std::io::Result<PipeId>, label| RunPipe {
-        id: id.unwrap(),
-        role: Role::Writes,
-        label,
-    };
+    let pipe = |id: std::io::Result<PipeId>, label| RunPipe::new(id.unwrap(), Role::Writes, label);
     let pipes = vec![
         pipe(PipeId::of(stdout), "stdout"),
         pipe(PipeId::of(&stderr), "stderr"),

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::scan::{Found, Membership, ProcessRow};
 use super::{Member, Orphans, ProcessTree};
-use crate::holders::Role;
+use crate::holders::{Role, RunPipe};
 use crate::process_handle::ProcessHandle;
 use crate::{Scope, joined_groups};
 use procwright_os::proc::{self, ProcStat};
@@ -369,13 +369,14 @@ impl ProcessTree {
     }
 
     /// Whether a process holds the program's end of one of the pipes and not ours, and is
-    /// not of another run. *Anchor:* our end, which is open, so that the pipe's inode is
-    /// not another's.
+    /// not of another run. *Anchor:* the pipe's name, which is its own still
+    /// ([`RunPipe::has_its_name`](crate::holders::RunPipe::has_its_name)).
     ///
     /// An exec in any child of ours closes both ends, but in the program its own. So who
     /// holds that one alone has it from the program.
     fn holds_pipe(&mut self, stat: &ProcStat) -> bool {
         let id = (stat.pid, stat.start_ticks);
+        self.target.pipes.retain(RunPipe::has_its_name);
         if self.target.pipes.is_empty()
             || stat.is_gone()
             || self.without_pipes.contains(&id)
@@ -405,6 +406,10 @@ impl ProcessTree {
         }
         if seen.is_err() {
             return false;
+        }
+        if !self.target.pipes.iter().all(RunPipe::has_its_name) {
+            // What was seen may be another's terminal.
+            return self.holds_pipe(stat);
         }
         // A process that holds this process's end as well is a copy of this process,
         // forked by another thread and on its way to an exec that closes both.

@@ -123,7 +123,7 @@ pub(crate) fn spawn(
     let (channel, theirs) = super::channel::open(spec).map_err(given_up)?;
     let mut prepared = start::prepare(spec, launch, feeds, JoinEnds::default(), theirs, trace)?;
     let ends = prepared.take_ends();
-    let pipes = ends.pipes();
+    let mut pipes = ends.pipes();
     let feed = match (&ends.stdin, input) {
         (Some(stdin), Some(input)) => Some(PreparedFeed::new(stdin.as_fd(), input)),
         _ => None,
@@ -174,6 +174,11 @@ pub(crate) fn spawn(
         pty_master,
         flows,
     } = streams;
+    if let Some(master) = &pty_master {
+        pipes
+            .iter_mut()
+            .for_each(|pipe| pipe.kept_by(master.reader()));
+    }
     let shared = SharedChild::new(
         running,
         started,

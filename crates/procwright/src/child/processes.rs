@@ -29,7 +29,8 @@ fn writers(pipes: &[RunPipe], ends: Option<Vec<PipeHolders>>) -> PerStream<Optio
             continue;
         };
         found[stream] = Some(match ends {
-            Some(ends) => {
+            // By the name of a terminal that has ended, others may have been found.
+            Some(ends) if pipe.has_its_name() => {
                 // A process that holds our end as well is a copy of ourselves,
                 // forked by another thread and about to become its program.
                 let mut writers = ends.writers;
@@ -39,7 +40,7 @@ fn writers(pipes: &[RunPipe], ends: Option<Vec<PipeHolders>>) -> PerStream<Optio
                 writers
             }
             // The look was refused, which does not say that nobody holds it.
-            None => Holders::default(),
+            _ => Holders::default(),
         });
     }
     found

@@ -274,7 +274,7 @@ impl SharedChild {
     /// started, in ticks since boot.
     pub(super) fn processes(&self, open: PerStream<bool>) -> (Before, Vec<RunPipe>, u64) {
         let is_open = |pipe: &&RunPipe| stream_of(pipe).is_none_or(|stream| open[stream]);
-        let pipes: Vec<RunPipe> = self.pipes.iter().filter(is_open).copied().collect();
+        let pipes: Vec<RunPipe> = self.pipes.iter().filter(is_open).cloned().collect();
         let root = self.is_ours().then(|| self.process.handle());
         let before = Before::now(self.stop_target(pipes.clone()), root, &pipes);
         (before, pipes, self.process.proc_id().start_ticks())
@@ -292,7 +292,7 @@ impl SharedChild {
     /// all processes.
     pub(super) fn holders(&self, open: PerStream<bool>) -> Option<PerStream<Option<Holders>>> {
         let is_open = |pipe: &&RunPipe| stream_of(pipe).is_some_and(|stream| open[stream]);
-        let pipes: Vec<RunPipe> = self.pipes.iter().filter(is_open).copied().collect();
+        let pipes: Vec<RunPipe> = self.pipes.iter().filter(is_open).cloned().collect();
         let started = self.process.proc_id().start_ticks();
         (!pipes.is_empty()).then(|| writers_of(&pipes, started))
     }

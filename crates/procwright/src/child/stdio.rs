@@ -55,10 +55,7 @@ pub(crate) struct OurEnds {
 impl OurEnds {
     /// The names of the pipes, by which their holders are found.
     pub(crate) fn pipes(&self) -> Vec<RunPipe> {
-        let pipe = |id: io::Result<PipeId>, role, label| {
-            let id = id.ok()?;
-            Some(RunPipe { id, role, label })
-        };
+        let pipe = |id: io::Result<PipeId>, role, label| Some(RunPipe::new(id.ok()?, role, label));
         let stdin = self.stdin.as_ref();
         let stdin = stdin.and_then(|fd| pipe(PipeId::of(fd), Role::Reads, "stdin"));
         let outputs = self.outputs.iter().filter_map(|(stream, end)| {

@@ -430,7 +430,7 @@ impl SupervisedChild {
             Some(stream) => open[stream] || self.flows[stream].is_none(),
             None => true,
         };
-        pipes.filter(is_open).copied().collect()
+        pipes.filter(is_open).cloned().collect()
     }
 }
 

@@ -35,6 +35,11 @@ impl PtyMaster {
         }
     }
 
+    /// The reader's descriptor of the master.
+    pub(crate) fn reader(&self) -> &Weak<CloseOnFork> {
+        &self.master
+    }
+
     fn writers(&self) -> MutexGuard<'_, PtyWriters> {
         self.writers.lock()
     }

@@ -23,7 +23,7 @@ impl<M: Memory> Run<'_, M> {
         let open = self.streams.open_streams();
         let is_open = |pipe: &&RunPipe| stream_of(pipe).is_none_or(|stream| open[stream]);
         let pipes = self.program.pipes.iter();
-        pipes.filter(is_open).copied().collect()
+        pipes.filter(is_open).cloned().collect()
     }
 
     /// The holders of the writing ends of the output pipes among `pipes`.
@@ -71,6 +71,6 @@ impl<M: Memory> Run<'_, M> {
         });
         let pipes = self.program.pipes.iter();
         let held = pipes.filter(|pipe| stream_of(pipe).is_some_and(|stream| has_writers[stream]));
-        self.holders(&held.copied().collect::<Vec<_>>())
+        self.holders(&held.cloned().collect::<Vec<_>>())
     }
 }

@@ -116,7 +116,7 @@ impl<'a> PreparedRun<'_, 'a> {
             spec,
             start,
             ends,
-            pipes,
+            mut pipes,
             attachments,
             mut host,
             every,
@@ -134,6 +134,11 @@ impl<'a> PreparedRun<'_, 'a> {
         // The child exists from here on, and every way out stops and reaps it.
         host.ticker = every.map(|(period, hook)| Ticker::new(period, hook, started));
         let (streams, consumers) = attachments.connect(spec, ends, input_wanted, started);
+        if let Some(stdout) = streams.drains().stdout {
+            pipes
+                .iter_mut()
+                .for_each(|pipe| pipe.kept_by(&stdout.weak_fd()));
+        }
         let program = Program {
             running,
             pipes,

@@ -44,7 +44,7 @@ impl<M: Memory> Run<'_, M> {
         let identity = self.program.identity();
         let target = StopTarget {
             root: identity,
-            pipes: open.iter().copied().chain(others).collect(),
+            pipes: open.iter().cloned().chain(others).collect(),
             session: self.program.running.session(),
             orphans: self.host.orphans.clone(),
         };

@@ -139,11 +139,8 @@ impl Joint {
 
     /// The end that the program before it writes to, and whoever has it from that program.
     fn write_end(&self) -> Option<RunPipe> {
-        Some(RunPipe {
-            id: self.id?,
-            role: Role::Writes,
-            label: "the pipe to the next stage",
-        })
+        let label = "the pipe to the next stage";
+        Some(RunPipe::new(self.id?, Role::Writes, label))
     }
 }
 

@@ -42,11 +42,8 @@ impl NextPipe {
 
     /// The end that the program behind reads, and whoever has it from that program.
     pub(super) fn read_end(&self) -> Option<RunPipe> {
-        Some(RunPipe {
-            id: self.id?,
-            role: Role::Reads,
-            label: "the pipe from the stage before",
-        })
+        let label = "the pipe from the stage before";
+        Some(RunPipe::new(self.id?, Role::Reads, label))
     }
 }
 
