@@ -66,8 +66,8 @@ pub fn set_nonblocking(fd: impl AsFd) -> io::Result<()> {
     Ok(rustix::fs::fcntl_setfl(fd, OFlags::NONBLOCK)?)
 }
 
-/// The bytes that a read would return now. Asked once, after the program's
-/// exit, never in a loop: a size is no promise while a writer lives.
+/// The bytes that a read would return now. While a writer lives that is a hint for the
+/// next read, and no promise of its size.
 ///
 /// # Errors
 /// Those of `ioctl(2)`.

@@ -3,7 +3,12 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use crate::spool::{Memory, Pages};
+use crate::spool::{LARGE, Memory, Pages};
+use procwright_os::pipe;
+
+/// The bytes in a pipe before its first read from which on the memory begins large. Most
+/// programs have little to say, and then a block of the allocator's own heap is quicker.
+const MUCH: u64 = 16 * 1024;
 
 /// A [`Memory`] that gets its pages before it is written to.
 #[derive(Debug)]
@@ -22,7 +27,18 @@ impl<M: Memory> Kept<M> {
 
     /// Reads once, like [`Memory::read_from`].
     pub(super) fn read_from(&mut self, fd: BorrowedFd<'_>, max: usize) -> io::Result<usize> {
-        self.provide(max)?;
+        let filled = self.memory.as_bytes().len();
+        if filled == 0 && pipe::unread(fd).is_ok_and(|unread| unread >= MUCH) {
+            // What begins in a small block is copied to a large one.
+            self.memory.reserve(LARGE / 2)?;
+        }
+        let room = self.memory.reserve(max)?;
+        // Nothing in the pipe may be its end, and the pages were had for nothing.
+        if self.pages.lacks(filled, filled + room.len(), max)
+            && pipe::unread(fd).is_ok_and(|unread| unread > 0)
+        {
+            self.pages.provide(filled, room, max);
+        }
         self.memory.read_from(fd, max)
     }
 

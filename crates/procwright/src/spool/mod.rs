@@ -16,6 +16,7 @@ mod spool_dir;
 
 pub use budget::Budget;
 pub(crate) use head_and_tail::HeadAndTail;
+pub(crate) use memory::LARGE;
 pub use memory::Memory;
 pub use overflow::Overflow;
 pub(crate) use pages::Pages;

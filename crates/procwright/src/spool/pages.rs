@@ -11,6 +11,7 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use super::memory::LARGE;
 use procwright_os::memory::{self, PageSize};
 
 /// The size of a huge page. Where it is another, a step of this size is had in others.
@@ -30,7 +31,7 @@ const LEAST_PAGE: usize = 4096;
 
 /// The size from which on a block gets its pages ahead. In a smaller one as much again
 /// might never be used.
-const LEAST: usize = 1024 * 1024;
+const LEAST: usize = LARGE / 2;
 
 /// The size of a block from which on it gets huge pages: more than one, wherever it lies.
 const LEAST_HUGE: usize = 3 * 1024 * 1024;
@@ -161,9 +162,15 @@ struct Advice {
 }
 
 impl Pages {
+    /// Whether [`provide`](Pages::provide) would get any pages for the next `more` bytes of a
+    /// block of `size`, in which `filled` are used.
+    pub(crate) fn lacks(&self, filled: usize, size: usize, more: usize) -> bool {
+        size >= LEAST && self.had < wanted(filled, size, more)
+    }
+
     /// Gets the pages for the next `more` bytes of a block in which `filled` bytes are used,
     /// or for a sixteenth of that if it is less, and maybe for more bytes. `room` is the rest of the block, bytes of which may
-    /// be 0 afterwards. Does nothing in a block below 1 MiB.
+    /// be 0 afterwards. Does nothing in a block below 512 KiB.
     ///
     /// # Blocking
     /// As long as the system takes for the pages, which whoever writes to them first would
@@ -181,11 +188,10 @@ impl Pages {
         mut populate: impl FnMut(&mut [MaybeUninit<u8>]) -> Option<Duration>,
     ) {
         let size = filled + room.len();
-        let ahead = (filled / AHEAD).clamp(STEPS[0], STEPS[1]);
-        let wanted = filled.saturating_add(more.min(ahead)).min(size);
-        if wanted <= self.had || size < LEAST {
+        if !self.lacks(filled, size, more) {
             return;
         }
+        let (ahead, wanted) = (ahead(filled), wanted(filled, size, more));
         let start = room.as_ptr().wrapping_byte_sub(filled);
         self.had = self.had.max(filled);
         while self.had < wanted {
@@ -232,6 +238,16 @@ impl Pages {
             self.advice = Some(wanted);
         }
     }
+}
+
+/// The most that is had ahead of a read.
+fn ahead(filled: usize) -> usize {
+    (filled / AHEAD).clamp(STEPS[0], STEPS[1])
+}
+
+/// The bytes of a block that are to have pages before the next `more` come.
+fn wanted(filled: usize, size: usize, more: usize) -> usize {
+    filled.saturating_add(more.min(ahead(filled))).min(size)
 }
 
 #[cfg(test)]
