@@ -70,21 +70,47 @@ impl Follow<'_> {
                 _ => return None,
             }
         }
-        let number = number?;
+        Some(self.by_terminal(process, number?, WaitKind::Input))
+    }
+
+    /// The descriptor by which a thread looks at its terminal for a time, where nothing else than
+    /// that time and a person could end its wait.
+    fn timed_input(&self, process: &Process, thread: &Thread) -> Option<i32> {
+        let Wait::Set { read, finite, .. } = &thread.wait else {
+            return None;
+        };
+        let free = self
+            .graph
+            .node(process.pid)
+            .into_iter()
+            .flat_map(|node| &node.free);
+        let mut found = free.filter_map(|free| match free {
+            Free::TimedInput(fd) if *finite && read.contains(fd) => Some(*fd),
+            _ => None,
+        });
+        found.next()
+    }
+
+    /// A wait for what a person types, or one that may be it.
+    fn by_terminal(&self, process: &Process, fd: i32, kind: WaitKind) -> Waiting {
         let who = self.who(process.pid);
+        let does = match kind {
+            WaitKind::Input => "waits for input",
+            _ => "sleeps until its time is up, and may wait for input",
+        };
         let device = words::terminal(process.terminal);
-        Some(Waiting {
-            kind: WaitKind::Input,
+        Waiting {
+            kind,
             pid: process.pid,
             name: process.name.clone(),
-            fd: Some(number),
+            fd: Some(fd),
             terminal: true,
             holders: Vec::new(),
             text: match device.starts_with('/') {
-                true => format!("{who} waits for input on its terminal, {device}"),
-                false => format!("{who} waits for input on {device}"),
+                true => format!("{who} {does} on its terminal, {device}"),
+                false => format!("{who} {does} on {device}"),
             },
-        })
+        }
     }
 
     fn thread(&self, process: &Process, thread: &Thread, seen: &mut BTreeSet<i32>) -> Waiting {
@@ -110,7 +136,10 @@ impl Follow<'_> {
                 self.by_descriptor(process, *fd, kind, &outside)
             }
             Wait::Set { finite: true, .. } | Wait::HiddenSet { finite: true } | Wait::Time => {
-                alone(WaitKind::Timer)
+                match self.timed_input(process, thread) {
+                    Some(fd) => self.by_terminal(process, fd, WaitKind::Timer),
+                    None => alone(WaitKind::Timer),
+                }
             }
             Wait::Set { read, .. } => {
                 let of_stdin = |edge: &&&Edge| matches!(edge.why, Why::Reads { fd: 0, .. });

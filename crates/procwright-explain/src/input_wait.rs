@@ -49,8 +49,19 @@ impl InputWait {
 /// While these are looked at; if one of them seems to wait, for 50 ms, and while all processes
 /// are looked at once.
 pub fn input_wait(pid: i32, known: Option<&InputWait>) -> io::Result<Option<InputWait>> {
-    let mut found = input_waits(&[(pid, known)]);
-    found.pop().unwrap_or(Ok(None))
+    let found = input_waits(&[(pid, known)]).pop();
+    found.map_or(Ok(None), |look| look.map(|look| look.wait))
+}
+
+/// What a look at one program has found, by [`input_waits`].
+#[derive(Clone, Debug, Default)]
+pub struct InputLook {
+    /// The wait for input that it has begun. None is said to be one that has a time limit.
+    pub wait: Option<InputWait>,
+    /// The longest time until another look may find one: that for which the program may sleep
+    /// over its terminal or its stdin with a time limit. A runtime with timers of its own, as
+    /// Node has for its memory, asks like that at first; when they are over, so is the limit.
+    pub limit: Option<Duration>,
 }
 
 /// As [`input_wait`], of several programs, each with the wait that is known of it: what is found
@@ -61,21 +72,26 @@ pub fn input_wait(pid: i32, known: Option<&InputWait>) -> io::Result<Option<Inpu
 ///
 /// let own = std::process::id() as i32;
 /// let found = input_waits(&[(own, None), (i32::MAX, None)]);
-/// assert!(matches!(found[..], [Ok(None), Err(_)])); // one runs, one is not there
+/// assert!(found[0].as_ref().is_ok_and(|look| look.wait.is_none())); // it runs
+/// assert!(found[1].is_err()); // it is not there
 /// ```
 ///
 /// # Blocking
 /// As [`input_wait`].
-pub fn input_waits(asked: &[(i32, Option<&InputWait>)]) -> Vec<io::Result<Option<InputWait>>> {
-    let mut found: Vec<_> = asked.iter().map(|_| Ok(None)).collect();
+pub fn input_waits(asked: &[(i32, Option<&InputWait>)]) -> Vec<io::Result<InputLook>> {
+    let mut found: Vec<io::Result<InputLook>> = Vec::new();
     let mut seeming = Vec::new();
     for (index, (pid, known)) in asked.iter().enumerate() {
-        match scan::sleepers(*pid) {
-            Ok(before) if before.is_empty() => {}
-            Ok(before) if known.is_some_and(|known| known.goes_on(&before)) => {}
-            Ok(before) => seeming.push((index, *pid, before)),
-            Err(error) => found[index] = Err(error),
-        }
+        found.push(scan::sleepers(*pid).map(|sleepers| {
+            let before = sleepers.waiting;
+            if !before.is_empty() && !known.is_some_and(|known| known.goes_on(&before)) {
+                seeming.push((index, *pid, before));
+            }
+            InputLook {
+                wait: None,
+                limit: sleepers.limit,
+            }
+        }));
     }
     if seeming.is_empty() {
         return found;
@@ -83,7 +99,7 @@ pub fn input_waits(asked: &[(i32, Option<&InputWait>)]) -> Vec<io::Result<Option
     crate::pause(ASLEEP);
     seeming.retain(|(index, pid, before)| match scan::sleepers(*pid) {
         // Those who slept before and do still have slept all the while.
-        Ok(still) => still.iter().any(|one| before.contains(one)),
+        Ok(still) => still.waiting.iter().any(|one| before.contains(one)),
         Err(error) => {
             found[*index] = Err(error);
             false
@@ -103,10 +119,15 @@ pub fn input_waits(asked: &[(i32, Option<&InputWait>)]) -> Vec<io::Result<Option
         }
     };
     for ((index, pid, before), waiting) in seeming.into_iter().zip(waiting) {
-        found[index] = match waiting {
+        let wait = match waiting {
             Some(waiting) => proven(pid, waiting, &before),
             None => Err(crate::missing(&[pid])),
         };
+        match (wait, &mut found[index]) {
+            (Ok(wait), Ok(look)) => look.wait = wait,
+            (Err(error), look) => *look = Err(error),
+            (Ok(_), Err(_)) => {}
+        }
     }
     found
 }
@@ -117,7 +138,7 @@ fn proven(pid: i32, waiting: Waiting, before: &[Sleeper]) -> io::Result<Option<I
     if waiting.kind != WaitKind::Input {
         return Ok(None);
     }
-    let after = of(waiting.pid, &scan::sleepers(pid)?);
+    let after = of(waiting.pid, &scan::sleepers(pid)?.waiting);
     let slept = !after.is_empty() && after == of(waiting.pid, before);
     Ok(slept.then_some(InputWait {
         waiting,

@@ -40,7 +40,7 @@ use std::time::{Duration, Instant};
 
 pub use diagnosis::{Counts, Diagnosis, ProcessView, WaitView};
 pub use finding::{Finding, Link};
-pub use input_wait::{InputWait, input_wait, input_waits};
+pub use input_wait::{InputLook, InputWait, input_wait, input_waits};
 pub use pattern::Pattern;
 pub use verdict::Verdict;
 pub use waiting::{WaitKind, WaitedFor, Waiting};

@@ -14,7 +14,8 @@ pub enum WaitKind {
     Child,
     /// A lock of a file, or a word in memory: another thread, for the most part.
     Lock,
-    /// Time.
+    /// Time. One who sleeps over its terminal with a time limit may wait for input there as well:
+    /// then `terminal` of [`Waiting`] is true.
     Timer,
     /// Somebody else: over a network, or by a pipe or socket that is not its stdin.
     Peer,
@@ -53,7 +54,8 @@ pub struct Waiting {
     pub name: String,
     /// The descriptor by which it waits, if it is one.
     pub fd: Option<i32>,
-    /// True if that is its terminal.
+    /// True if that is its terminal. With [`WaitKind::Timer`] it may wait for input there, and
+    /// may as well look there now and then while it waits for something else.
     pub terminal: bool,
     /// Those who could end the wait, by what they have open.
     pub holders: Vec<WaitedFor>,
@@ -93,13 +95,14 @@ impl Waiting {
         }
     }
 
-    /// Its text, if it tells why a program does not go on: it waits for input, for room, for a
-    /// lock, or for somebody else.
+    /// Its text, if it tells why a program does not go on: it waits for input, or may do so, for
+    /// room, for a lock, or for somebody else.
     pub fn why(&self) -> Option<&str> {
         match self.kind {
             WaitKind::Input | WaitKind::Output | WaitKind::Lock | WaitKind::Peer => {
                 Some(&self.text)
             }
+            WaitKind::Timer if self.terminal => Some(&self.text),
             WaitKind::Child | WaitKind::Timer | WaitKind::Nothing => None,
         }
     }

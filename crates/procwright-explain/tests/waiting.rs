@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use procwright_explain::{Examination, WaitKind, Waiting, examine, waiting_for};
+use procwright_explain::{Examination, WaitKind, Waiting, examine, input_waits, waiting_for};
 use rustix::process::{Pid, Signal, kill_process_group};
 use test_support::{Watchdog, scaled, skip, watchdog};
 
@@ -127,13 +127,14 @@ fn output_waits_for_who_should_read_it() {
     );
 }
 
-#[test]
-fn a_prompt_on_a_terminal_waits_for_input_there() {
+/// Starts a program on a terminal of its own, which a Python holds and reads; `None` where there
+/// is no Python. Gives that and the number of the program.
+fn on_terminal(argv: &[&str]) -> Option<(Running, i32)> {
     const PROGRAM: &str = "
-import os, pty, signal, sys
+import os, pty, sys
 pid, master = pty.fork()
 if pid == 0:
-    os.execvp('sh', ['sh', '-c', 'read answer; true'])
+    os.execvp(sys.argv[1], sys.argv[1:])
 print(pid, flush=True)
 while True:
     try:
@@ -142,23 +143,26 @@ while True:
     except OSError:
         break
 ";
-    let python = Command::new("python3")
-        .arg("--version")
-        .stdout(Stdio::null())
-        .status();
-    if !python.is_ok_and(|status| status.success()) {
-        return skip("a_prompt_on_a_terminal_waits_for_input_there", "no python3");
+    let mut python = Command::new("python3");
+    let there = python.arg("--version").stdout(Stdio::null()).status();
+    if !there.is_ok_and(|status| status.success()) {
+        return None;
     }
-    let mut command = Command::new("python3");
-    command
-        .args(["-c", PROGRAM])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped());
-    let mut python = Running::start(&mut command);
+    let mut python = Command::new("python3");
+    python.args(["-c", PROGRAM]).args(argv);
+    let mut python = Running::start(python.stdin(Stdio::null()).stdout(Stdio::piped()));
     let mut line = String::new();
     let stdout = python.0.stdout.take().expect("a pipe");
     BufReader::new(stdout).read_line(&mut line).expect("a line");
-    let pid: i32 = line.trim().parse().expect("a number");
+    let pid = line.trim().parse().expect("a number");
+    Some((python, pid))
+}
+
+#[test]
+fn a_prompt_on_a_terminal_waits_for_input_there() {
+    let Some((_python, pid)) = on_terminal(&["sh", "-c", "read answer; true"]) else {
+        return skip("a_prompt_on_a_terminal_waits_for_input_there", "no python3");
+    };
     let waiting = loop {
         let waiting = waiting_for(pid).expect("it is there");
         if waiting.kind == WaitKind::Input {
@@ -169,6 +173,59 @@ while True:
     assert_eq!((&*waiting.name, waiting.fd), ("sh", Some(0)));
     let text = format!("sh ({pid}) waits for input on its terminal, /dev/pts/");
     assert!(waiting.text.starts_with(&text), "{}", waiting.text);
+}
+
+#[test]
+fn who_looks_at_its_terminal_for_a_time_may_wait_for_input() {
+    for call in ["poll", "ppoll", "select", "epoll"] {
+        let child = test_children::path();
+        let child = child.to_str().expect("a path");
+        // Ten minutes: it does not end meanwhile.
+        let Some((_python, pid)) = on_terminal(&[child, "polls", call, "600000"]) else {
+            return skip("who_looks_at_its_terminal_for_a_time", "no python3");
+        };
+        let waiting = loop {
+            let waiting = waiting_for(pid).expect("it is there");
+            assert_ne!(waiting.kind, WaitKind::Input, "{call}: {waiting:?}");
+            if waiting.terminal {
+                break waiting;
+            }
+        };
+        assert_eq!((waiting.kind, waiting.fd), (WaitKind::Timer, Some(0)));
+        let text = format!(
+            "test-child ({pid}) sleeps until its time is up, and may wait for input on its \
+             terminal, /dev/pts/"
+        );
+        assert!(waiting.text.starts_with(&text), "{call}: {}", waiting.text);
+        assert_eq!(waiting.why(), Some(&*waiting.text));
+        let looks = input_waits(&[(pid, None)]);
+        let [Ok(look)] = looks.as_slice() else {
+            panic!("{call}: {looks:?}");
+        };
+        assert!(look.wait.is_none(), "{call}: {look:?}");
+        assert_eq!(look.limit, Some(Duration::from_secs(600)), "{call}");
+    }
+}
+
+#[test]
+fn a_time_limit_that_has_ended_leaves_a_wait_for_input() {
+    for call in ["poll", "ppoll", "select", "epoll"] {
+        let child = test_children::path();
+        let child = child.to_str().expect("a path");
+        let Some((_python, pid)) = on_terminal(&[child, "polls", call, "1", "20"]) else {
+            return skip("a_time_limit_that_has_ended", "no python3");
+        };
+        let look = loop {
+            let look = input_waits(&[(pid, None)]).pop();
+            let look = look.expect("one was asked about").expect("it is there");
+            if look.wait.is_some() {
+                break look;
+            }
+        };
+        let wait = look.wait.expect("it waits");
+        assert!(wait.waiting.terminal, "{call}: {wait:?}");
+        assert_eq!(look.limit, None, "{call}");
+    }
 }
 
 #[test]

@@ -103,6 +103,35 @@ fn a_prompt_after_a_long_silence_is_told_soon() {
 }
 
 #[test]
+fn who_has_timers_of_its_own_is_told_when_they_are_over() {
+    let _watchdog = watchdog("input_wanted");
+    for call in ["poll", "epoll"] {
+        // Longer than the silence after which it is looked at for the first time.
+        let command = Command::new(test_children::path());
+        let command = command.args(["polls", call, "54", "700", "600"]);
+        let (mut child, told) = spawn(command.pty(Size::default()).stdin(Stdin::Pipe));
+        let (waiting, _) = told.recv().expect("a wait");
+        assert_eq!((waiting.kind, waiting.terminal), (WaitKind::Input, true));
+        answer(&mut child, "\n");
+        child.wait(None).expect("it ends");
+    }
+}
+
+#[test]
+fn who_looks_now_and_then_is_not_told() {
+    let _watchdog = watchdog("input_wanted");
+    for limit in ["1", "300"] {
+        let command = Command::new(test_children::path());
+        let command = command.args(["polls", "poll", limit, "--again"]);
+        let (mut child, told) = spawn(command.pty(Size::default()).stdin(Stdin::Pipe));
+        let event = told.recv_timeout(Duration::from_secs(2));
+        assert!(event.is_err(), "{limit}: {event:?}");
+        answer(&mut child, "\n");
+        child.wait(None).expect("it ends");
+    }
+}
+
+#[test]
 fn a_run_tells_its_hook() {
     let _watchdog = watchdog("input_wanted");
     let (reader, mut writer) = io::pipe().expect("a pipe");

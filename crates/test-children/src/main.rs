@@ -56,6 +56,7 @@ static COMMANDS: &[Command] = &[
     commands::stdio_buffered::COMMAND,
     commands::sleep::COMMAND,
     commands::sleep_forever::COMMAND,
+    commands::polls::COMMAND,
     commands::ignore_term::COMMAND,
     commands::term_exit::COMMAND,
     commands::fork_holder::COMMAND,

@@ -159,9 +159,10 @@ impl<'w> Builder<'w> {
             fd.is_none_or(|fd| !process.is_own_terminal(fd) && self.is_of_others(process, fd))
         });
         if let Some(fd) = for_input {
-            at.node.add_free(match finite || others {
-                true => Free::Peer,
-                false => Free::Input(*fd),
+            at.node.add_free(match (others, finite) {
+                (true, _) => Free::Peer,
+                (false, true) => Free::TimedInput(*fd),
+                (false, false) => Free::Input(*fd),
             });
         }
         for (fds, way) in [(read, Way::Read), (write, Way::Write)] {

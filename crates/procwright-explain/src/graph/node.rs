@@ -62,6 +62,8 @@ pub(crate) enum Free {
     Peer,
     /// A person at its terminal, read from this descriptor.
     Input(i32),
+    /// A person at its terminal, by this descriptor, or its own clock.
+    TimedInput(i32),
     /// A signal that it waits for.
     Signal,
     /// It is stopped, and SIGCONT would have it go on.

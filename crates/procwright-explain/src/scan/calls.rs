@@ -1,6 +1,7 @@
 //! The system call that a thread sleeps in, from `/proc/PID/task/TID/{syscall,wchan}`.
 
 use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 use super::{files, sets};
 use crate::wait::{Children, Wait};
@@ -154,9 +155,47 @@ impl Line {
         }
     }
 
+    /// The time limit of a wait for a set of descriptors; `None` without one, or if it cannot be
+    /// read.
+    fn limit(&self, dir: BorrowedFd<'_>) -> Option<Duration> {
+        let milliseconds = |index| {
+            u64::try_from(self.int(index))
+                .ok()
+                .map(Duration::from_millis)
+        };
+        let timespec = |index: usize| match self.arguments[index] {
+            0 => None,
+            at => sets::timespec(dir, at),
+        };
+        match self.class() {
+            Class::Poll => milliseconds(2),
+            Class::Epoll => milliseconds(3),
+            Class::Ppoll => timespec(2),
+            Class::Epoll2 => timespec(3),
+            Class::Select => self.select_limit(timespec(4)?),
+            _ => None,
+        }
+    }
+
+    /// That of `pselect`, or of `select`, which counts microseconds where that counts nanoseconds.
+    fn select_limit(&self, read: Duration) -> Option<Duration> {
+        match self.number == number_of(libc::SYS_pselect6) {
+            true => Some(read),
+            false => Some(Duration::new(
+                read.as_secs(),
+                read.subsec_nanos().checked_mul(1000)?,
+            )),
+        }
+    }
+
     fn class(&self) -> Class {
         class(self.number)
     }
+}
+
+/// The time limit of the wait of a thread, by its call as [`waiting`] has shown it.
+pub(super) fn limit(dir: BorrowedFd<'_>, call: &str) -> Option<Duration> {
+    Line::parse(call)?.limit(dir)
 }
 
 /// `F_OFD_SETLKW`, which not every libc crate's target has.

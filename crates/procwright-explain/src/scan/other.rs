@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::time::Duration;
 
 use crate::world::{Births, Fd, Process, World};
 
@@ -58,8 +59,14 @@ pub(crate) struct Sleeper {
     pub(crate) pid: i32,
 }
 
-pub(crate) fn sleepers(_: i32) -> io::Result<Vec<Sleeper>> {
-    look().map(|_| Vec::new())
+#[derive(Debug, Default)]
+pub(crate) struct Sleepers {
+    pub(crate) waiting: Vec<Sleeper>,
+    pub(crate) limit: Option<Duration>,
+}
+
+pub(crate) fn sleepers(_: i32) -> io::Result<Sleepers> {
+    look().map(|_| Sleepers::default())
 }
 
 pub(crate) fn command_lines(_: &BTreeSet<i32>) -> BTreeMap<i32, String> {

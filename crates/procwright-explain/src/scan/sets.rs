@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::os::fd::BorrowedFd;
 use std::os::unix::fs::FileExt;
+use std::time::Duration;
 
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
 
@@ -122,6 +123,17 @@ fn identity(dir: BorrowedFd<'_>, fd: i32) -> Option<(u64, u64)> {
     let stat = rustix::fs::statx(dir, path.as_str(), AtFlags::STATX_DONT_SYNC, wanted).ok()?;
     let device = u64::from(stat.stx_dev_major) << 20 | u64::from(stat.stx_dev_minor);
     Some((stat.stx_ino, device))
+}
+
+/// A `struct timespec` in the memory of a thread.
+pub(super) fn timespec(dir: BorrowedFd<'_>, at: u64) -> Option<Duration> {
+    let bytes = memory::<{ size_of::<libc::timespec>() }>(dir, at)?;
+    let (seconds, nanoseconds) = bytes.split_at(size_of::<libc::time_t>());
+    let seconds = libc::time_t::from_ne_bytes(seconds.try_into().ok()?);
+    let nanoseconds = libc::c_long::from_ne_bytes(nanoseconds.try_into().ok()?);
+    let nanoseconds = u32::try_from(nanoseconds).ok()?;
+    let is_one = nanoseconds < 1_000_000_000;
+    is_one.then_some(Duration::new(u64::try_from(seconds).ok()?, nanoseconds))
 }
 
 /// A path in the memory of a thread.

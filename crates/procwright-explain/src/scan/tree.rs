@@ -7,11 +7,12 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
 
 use super::process::{self, Depth};
-use super::{descriptors, files, look};
+use super::{calls, descriptors, files, look};
 use crate::wait::Wait;
 use crate::world::Process;
 
@@ -27,13 +28,23 @@ pub(crate) struct Sleeper {
     call: String,
 }
 
+/// Those who sleep where input may come.
+#[derive(Debug, Default)]
+pub(crate) struct Sleepers {
+    /// The threads that could wait for input.
+    pub(crate) waiting: Vec<Sleeper>,
+    /// The shortest time limit of those that sleep there with one: once that is over, they may
+    /// sleep there without.
+    pub(crate) limit: Option<Duration>,
+}
+
 /// The threads of `root`, and of all that descends from it, that could wait for input.
 ///
 /// A child whose number comes and goes while this looks may be missed. `NotFound` if `root` is
 /// not there.
-pub(crate) fn sleepers(root: i32) -> io::Result<Vec<Sleeper>> {
+pub(crate) fn sleepers(root: i32) -> io::Result<Sleepers> {
     let proc = look::open_proc()?;
-    let (mut found, mut seen, mut next) = (Vec::new(), BTreeSet::new(), vec![root]);
+    let (mut found, mut seen, mut next) = (Sleepers::default(), BTreeSet::new(), vec![root]);
     while let Some(pid) = next.pop() {
         if !seen.insert(pid) {
             continue;
@@ -48,7 +59,7 @@ pub(crate) fn sleepers(root: i32) -> io::Result<Vec<Sleeper>> {
     Ok(found)
 }
 
-fn one(proc: &OwnedFd, pid: i32, found: &mut Vec<Sleeper>, next: &mut Vec<i32>) -> io::Result<()> {
+fn one(proc: &OwnedFd, pid: i32, found: &mut Sleepers, next: &mut Vec<i32>) -> io::Result<()> {
     let dir = files::open_dir(proc, &pid.to_string())?;
     let Some(mut process) = process::read(dir.as_fd(), pid, Depth::Whole, None)? else {
         return Ok(());
@@ -63,13 +74,16 @@ fn one(proc: &OwnedFd, pid: i32, found: &mut Vec<Sleeper>, next: &mut Vec<i32>) 
     process.fds = Some(descriptors::read(dir.as_fd())?);
     let is_input = |number: &i32| *number == 0 || is_its_terminal(&process, *number);
     for thread in &process.threads {
-        let waits = match &thread.wait {
-            Wait::Read(fd) => is_input(fd),
-            Wait::Set { read, finite, .. } => !finite && read.iter().any(is_input),
-            _ => false,
+        let (waits, is_timed) = match &thread.wait {
+            Wait::Read(fd) => (is_input(fd), false),
+            Wait::Set { read, finite, .. } => (read.iter().any(is_input), *finite),
+            _ => (false, false),
         };
-        if waits {
-            found.push(Sleeper {
+        if waits && is_timed {
+            let limit = calls::limit(dir.as_fd(), &thread.call);
+            found.limit = found.limit.into_iter().chain(limit).min();
+        } else if waits {
+            found.waiting.push(Sleeper {
                 pid,
                 start: process.start,
                 tid: thread.tid,
@@ -82,7 +96,7 @@ fn one(proc: &OwnedFd, pid: i32, found: &mut Vec<Sleeper>, next: &mut Vec<i32>) 
 }
 
 fn could_read(wait: &Wait) -> bool {
-    matches!(wait, Wait::Read(_) | Wait::Set { finite: false, .. })
+    matches!(wait, Wait::Read(_) | Wait::Set { .. })
 }
 
 fn is_its_terminal(process: &Process, number: i32) -> bool {

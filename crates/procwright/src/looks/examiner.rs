@@ -5,7 +5,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
-use super::batches::Batches;
+use super::batches::{Batches, tell_each};
 use procwright_explain::{BETWEEN, Diagnosis, Examination};
 use procwright_os::fork::PerProcess;
 use procwright_os::sync::{Condvar, Mutex};
@@ -58,11 +58,11 @@ impl Examiner {
         }
         let examined = catch_unwind(AssertUnwindSafe(|| self.examine(&batch)));
         let found = examined.unwrap_or_else(|_| Err("the examination has panicked".into()));
-        for request in batch {
+        tell_each(batch, |request| {
             let own = |(pid, _): &&(i32, Diagnosis)| request.pids.contains(pid);
             let found = found.as_ref().map_err(String::clone);
             (request.tell)(found.map(|all| all.iter().filter(own).cloned().collect()));
-        }
+        });
     }
 
     fn examine(&self, batch: &[Request]) -> Found {

@@ -27,6 +27,7 @@ pub(crate) mod job_cycles;
 pub(crate) mod leader_term_child_ignore;
 pub(crate) mod obey;
 pub(crate) mod paced;
+pub(crate) mod polls;
 pub(crate) mod print_bytes;
 pub(crate) mod progress;
 pub(crate) mod reaper_on_command;
