@@ -278,6 +278,50 @@ fn what_a_cancel_has_stopped_has_no_other_cause() {
 }
 
 #[test]
+fn what_the_caller_has_stopped_after_a_failure_was_not_stopped_for_that() {
+    let _watchdog = watchdog("what_the_caller_has_stopped_after_a_failure");
+    let mut map = Map::new([sleeper(), exit(3)])
+        .parallel(2)
+        .start_no_more_after_failures(NonZero::new(1).unwrap())
+        .start()
+        .unwrap();
+    eventually(|| map.progress().failed == 1);
+    map.remote().stop();
+    let (mut ended, error) = rest(&mut map);
+    assert!(error.is_none());
+    ended.sort_unstable_by_key(|one| one.index);
+    assert!(ended[0].was_stopped());
+    let causes: Vec<_> = ended.iter().map(|one| one.cause).collect();
+    assert_eq!(causes, [None, Some(1)]);
+}
+
+#[test]
+fn a_failure_after_a_cancel_that_nobody_has_noted_is_no_cause() {
+    let _watchdog = watchdog("a_failure_after_a_cancel");
+    let folder = tempfile::tempdir().unwrap();
+    let fifo = folder.path().join("fifo");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).unwrap();
+    let line = format!("read word < '{}'; exit 3", fifo.display());
+    let fails = Spec::new(["sh", "-c", &line]);
+    let cancel = Cancel::new().unwrap();
+    let mut map = Map::new([fails, sleeper()])
+        .parallel(2)
+        .stop_after_failures(NonZero::new(1).unwrap())
+        .cancel_on(&cancel)
+        .start()
+        .unwrap();
+    eventually(|| map.progress().running == 2);
+    cancel.cancel();
+    std::fs::write(&fifo, "word\n").unwrap();
+    // Nobody asks for results meanwhile, and so nobody looks after the cancel.
+    eventually(|| map.progress().running == 0);
+    let (ended, error) = rest(&mut map);
+    assert!(error.is_none());
+    assert_eq!(map.stopped_by(), Some(StoppedBy::Cancel));
+    assert!(ended.iter().all(|one| one.cause.is_none()), "{ended:?}");
+}
+
+#[test]
 fn the_deadline_stops_what_runs_and_what_waits_for_input() {
     let _watchdog = watchdog("the_deadline_stops_what_runs_and_what_waits_for_input");
     let deadline = Duration::from_millis(300);

@@ -101,8 +101,11 @@ pub(super) struct State<M> {
     progress: Progress,
     error: Option<Error>,
     stopped_by: Option<StoppedBy>,
-    /// Place in the input of the failure for which it was stopped.
+    /// Place in the input of the failure that has ended it.
     cause: Option<u64>,
+    /// True if what ran was stopped for that: not if it was to go on to its end, and the caller
+    /// has stopped it.
+    is_stopped_for_cause: bool,
     ending: Ending,
     /// A bell for each thread, which its run looks after.
     bells: Vec<Arc<Wake>>,
@@ -141,6 +144,7 @@ impl<M: Memory> Shared<M> {
                 error: None,
                 stopped_by: None,
                 cause: None,
+                is_stopped_for_cause: false,
                 ending: Ending::None,
                 bells: Vec::new(),
                 idle: 0,
@@ -268,13 +272,16 @@ impl<M: Memory> Shared<M> {
         if let Some((most, ending)) = self.rules.after_failures
             && progress.failed >= most
         {
-            let was_stopped_by = state.stopped_by;
+            // What nobody has noted yet came first all the same.
+            self.look_at_the_end(&mut state);
+            let (was_stopped_by, was) = (state.stopped_by, state.ending);
             self.end(&mut state, ending, Some(StoppedBy::Failures));
             if was_stopped_by.is_none() && state.stopped_by == Some(StoppedBy::Failures) {
                 state.cause = Some(index);
+                state.is_stopped_for_cause = was < Ending::Stop && ending >= Ending::Stop;
             }
         }
-        if ended.was_stopped() || state.cause == Some(index) {
+        if ended.was_stopped() && state.is_stopped_for_cause || state.cause == Some(index) {
             ended.cause = state.cause;
         }
         let place = match self.rules.is_ordered {
