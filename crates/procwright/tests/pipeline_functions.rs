@@ -268,6 +268,41 @@ fn its_reader_and_writer_are_closed_with_it() {
     assert!(Closed::is(&writer.write(&[0]).unwrap_err()));
 }
 
+/// The most descriptors of this process that are of one pipe.
+fn most_of_one_pipe() -> usize {
+    let mut counts = std::collections::BTreeMap::new();
+    for fd in std::fs::read_dir("/proc/self/fd").unwrap() {
+        // One may have been closed meanwhile.
+        if let Ok(link) = std::fs::read_link(fd.unwrap().path())
+            && link.to_string_lossy().starts_with("pipe:")
+        {
+            *counts.entry(link).or_insert(0) += 1;
+        }
+    }
+    counts.into_values().max().unwrap_or(0)
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_reader_or_writer_that_was_dropped_keeps_no_descriptor() {
+    let output = Command::new("echo")
+        .arg("word")
+        .pipe_fn(|input, output| {
+            for _ in 0..200 {
+                drop((input.reader()?, output.writer()?));
+            }
+            writeln!(output, "{}", most_of_one_pipe())?;
+            copy(input, output)
+        })
+        .pipe(Command::new("cat"))
+        .run()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let (most, rest) = text.split_once('\n').unwrap();
+    assert!(most.parse::<usize>().unwrap() < 100, "{most}");
+    assert_eq!(rest, "word\n");
+}
+
 #[test]
 fn a_stop_is_no_end_of_its_reader_nor_of_a_line() {
     let cancel = Cancel::new().unwrap();

@@ -49,4 +49,5 @@ pub use readiness::Readiness;
 pub(crate) use stall_watch::{StallCheck, StallWatch};
 pub use stalled::{Stalled, StalledStream};
 pub use wait_for::{Found, wait_for};
+pub(crate) use writer::WeakWriter;
 pub use writer::Writer;

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 use std::os::fd::{OwnedFd, RawFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use super::function_flags::{FunctionFlags, closed_error};
@@ -35,6 +35,17 @@ use procwright_os::time::{Deadline, Timeout};
 #[doc(alias = "std::process::ChildStdin")]
 #[derive(Clone, Debug)]
 pub struct Writer(Arc<WriterShared>);
+
+/// A [`Writer`] that does not keep its stream open.
+#[derive(Clone, Debug)]
+pub(crate) struct WeakWriter(Weak<WriterShared>);
+
+impl WeakWriter {
+    /// The writer, none once all others are gone.
+    pub(crate) fn upgrade(&self) -> Option<Writer> {
+        self.0.upgrade().map(Writer)
+    }
+}
 
 /// The part of a writer that its clones share.
 #[derive(Debug)]
@@ -119,6 +130,11 @@ impl Drop for WriterShared {
 const ATOMIC: usize = rustix::pipe::PIPE_BUF;
 
 impl Writer {
+    /// A handle to this writer that does not keep the stream open.
+    pub(crate) fn downgrade(&self) -> WeakWriter {
+        WeakWriter(Arc::downgrade(&self.0))
+    }
+
     /// `watch` tells when the child does not go on.
     pub(crate) fn new(fd: OwnedFd, watch: Arc<StallWatch>) -> io::Result<Writer> {
         Writer::of_pipeline(fd, watch, Vec::new())

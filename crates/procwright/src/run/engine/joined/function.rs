@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use super::next_pipe::{NextPipe, RingOnDrop};
 use crate::child::Unstarted;
 use crate::error::{BoxError, SpawnError, Step};
-use crate::stream::{FunctionFlags, Reader, Writer};
+use crate::stream::{FunctionFlags, Reader, WeakReader, WeakWriter, Writer};
 use procwright_os::fork::{CloseOnFork, ProcessOwned};
 use procwright_os::poll::{self, Fd, Flags};
 use procwright_os::signal::without_sigpipe;
@@ -93,23 +93,47 @@ struct Control {
     lent: Mutex<Lent>,
 }
 
-/// The readers and writers that the function was given.
+/// The readers and writers that the function was given, and has not dropped: each has a descriptor.
 #[derive(Debug, Default)]
 struct Lent {
     /// The function has returned, or is to come out: those that are made later are closed.
     is_over: bool,
-    readers: Vec<Reader>,
-    writers: Vec<Writer>,
+    readers: Vec<WeakReader>,
+    writers: Vec<WeakWriter>,
+}
+
+impl Lent {
+    /// Adds a reader, or closes it.
+    fn add_reader(&mut self, reader: &Reader) {
+        if self.is_over {
+            reader.close();
+        } else {
+            self.readers.retain(|other| other.upgrade().is_some());
+            self.readers.push(reader.downgrade());
+        }
+    }
+
+    /// Adds a writer, or closes it.
+    fn add_writer(&mut self, writer: &Writer) {
+        if self.is_over {
+            writer.close();
+        } else {
+            self.writers.retain(|other| other.upgrade().is_some());
+            self.writers.push(writer.downgrade());
+        }
+    }
 }
 
 impl Control {
     fn close_lent(&self) {
         let mut lent = self.lent.lock();
         lent.is_over = true;
-        for reader in lent.readers.drain(..) {
+        let readers = std::mem::take(&mut lent.readers);
+        for reader in readers.iter().filter_map(WeakReader::upgrade) {
             reader.close();
         }
-        for writer in lent.writers.drain(..) {
+        let writers = std::mem::take(&mut lent.writers);
+        for writer in writers.iter().filter_map(WeakWriter::upgrade) {
             writer.close();
         }
     }
@@ -162,12 +186,7 @@ impl StageInput {
     pub fn reader(&self) -> io::Result<Reader> {
         let fd = self.fd.get()?.try_clone_to_owned()?;
         let reader = Reader::of_function(fd, Arc::clone(&self.control.flags))?;
-        let mut lent = self.control.lent.lock();
-        if lent.is_over {
-            reader.close();
-        } else {
-            lent.readers.push(reader.clone());
-        }
+        self.control.lent.lock().add_reader(&reader);
         Ok(reader)
     }
 }
@@ -182,12 +201,7 @@ impl StageOutput {
     pub fn writer(&self) -> io::Result<Writer> {
         let fd = self.fd.get()?.try_clone_to_owned()?;
         let writer = Writer::of_function(fd, Arc::clone(&self.control.flags))?;
-        let mut lent = self.control.lent.lock();
-        if lent.is_over {
-            writer.close();
-        } else {
-            lent.writers.push(writer.clone());
-        }
+        self.control.lent.lock().add_writer(&writer);
         Ok(writer)
     }
 }
