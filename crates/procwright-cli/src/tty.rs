@@ -3,9 +3,14 @@
 use std::io::{self, IsTerminal as _};
 use std::os::fd::AsFd;
 
-use rustix::termios::LocalModes;
+use procwright::process::{Signal, job};
+use rustix::process::kill_current_process_group;
+use rustix::termios::{LocalModes, tcgetattr, tcgetpgrp};
 
 use crate::procfs;
+
+/// More stops than a person says `bg`.
+pub(crate) const MOST_STOPS: usize = 20;
 
 /// Text that erases the line with the cursor.
 pub(crate) const ERASE_LINE: &str = "\r\x1b[K";
@@ -59,8 +64,37 @@ pub(crate) fn in_background(ally: Option<i32>) -> bool {
     in_foreground() == Some(false)
 }
 
-#[doc(alias = "TOSTOP")]
+/// Returns whether another process group has `terminal`; false for a terminal that is not the
+/// controlling one, for which tcgetpgrp(3) fails.
+///
+/// Its modes are those that the shell has set for itself then: who saves them takes them for the
+/// person's, and who sets others is stopped.
+pub(crate) fn is_of_another_group(terminal: impl AsFd) -> bool {
+    let foreground = tcgetpgrp(terminal).map(|group| group.as_raw_nonzero().get());
+    foreground
+        .is_ok_and(|foreground| job::group_of(0).is_some_and(|own| own > 0 && own != foreground))
+}
+
+/// Stops this process group, as the system stops one that sets the modes of a terminal which
+/// another group has. False if that stops nobody, since the signal is ignored. One whose shell is
+/// gone (an orphaned group) goes on as well, and is told true.
+///
+/// # Blocking
+/// Until SIGCONT.
+pub(crate) fn stop_in_background() -> bool {
+    if Signal::TTOU.is_ignored() {
+        return false;
+    }
+    let _ = kill_current_process_group(rustix::process::Signal::TTOU);
+    true
+}
+
 fn stops_background_writers() -> bool {
-    rustix::termios::tcgetattr(io::stderr())
-        .is_ok_and(|modes| modes.local_modes.contains(LocalModes::TOSTOP))
+    has_tostop(io::stderr())
+}
+
+/// Returns whether the system stops who writes to the terminal while another group has it.
+#[doc(alias = "TOSTOP")]
+pub(crate) fn has_tostop(terminal: impl AsFd) -> bool {
+    tcgetattr(terminal).is_ok_and(|modes| modes.local_modes.contains(LocalModes::TOSTOP))
 }

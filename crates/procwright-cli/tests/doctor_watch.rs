@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 
+use common::bash::{Bash, await_state};
 use common::hang::{Background, deadlock_below_a_shell};
 use common::outer::Outer;
 use common::rows::rows;
@@ -217,6 +218,69 @@ fn it_takes_the_terminal_again_after_a_stop() {
     outer.type_in("q");
     assert_eq!(outer.code(), Some(0));
     assert_given_back(&outer);
+}
+
+/// The line by which a shell starts a watch.
+fn line(pid: &str) -> String {
+    let own = env!("CARGO_BIN_EXE_procwright");
+    format!("{own} doctor {} {pid}", OFTEN.join(" "))
+}
+
+/// A watch in the background of a bash, which stops as it would set modes there.
+fn in_background(pid: &str) -> (Bash, i32) {
+    let mut bash = Bash::start();
+    bash.line(&format!("{} &", line(pid)));
+    bash.prompt();
+    let job = bash.job();
+    await_state(job, &['T']);
+    (bash, job)
+}
+
+#[test]
+fn the_modes_of_a_shells_prompt_are_not_taken_for_the_persons() {
+    let sleeper = sleeper();
+    let (mut bash, _) = in_background(&sleeper.pid());
+    bash.line("fg");
+    bash.until("q leave");
+    bash.press(b"q");
+    bash.prompt();
+    let modes = bash.run("stty -a");
+    for mode in [" icanon", " echo "] {
+        assert!(modes.contains(mode), "{modes}");
+    }
+}
+
+#[test]
+fn signals_end_it_in_the_background() {
+    let sleeper = sleeper();
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        let (_bash, job) = in_background(&sleeper.pid());
+        kill(job, signal);
+        kill(job, Signal::CONT);
+        wait_gone_or_zombie(job);
+    }
+}
+
+#[test]
+fn in_the_background_it_leaves_the_modes_of_the_prompt_alone() {
+    let sleeper = sleeper();
+    let mut bash = Bash::start();
+    bash.line(&line(&sleeper.pid()));
+    bash.until("q leave");
+    let job = bash.job();
+    kill(job, Signal::STOP);
+    bash.prompt();
+    bash.line("bg");
+    // It stops again, as it would set modes. The signal stands last.
+    let stat = format!("/proc/{job}/stat");
+    let by = format!(" {}\n", Signal::TTOU.as_raw());
+    while !std::fs::read_to_string(&stat).unwrap().ends_with(&by) {
+        std::thread::yield_now();
+    }
+    kill(job, Signal::TERM);
+    kill(job, Signal::CONT);
+    wait_gone_or_zombie(job);
+    assert!(!bash.modes().local_modes.contains(LocalModes::ICANON));
 }
 
 #[test]

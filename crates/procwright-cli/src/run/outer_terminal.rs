@@ -9,14 +9,10 @@ use std::cell::Cell;
 use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use procwright::process::Signal;
-use procwright::process::job::group_of;
 use procwright::terminal::{self, Modes, Raw, Size};
 use procwright::{Command, Moment, Spec, Stdin};
-use rustix::process::kill_current_process_group;
-use rustix::termios::tcgetpgrp;
 
-use crate::message;
+use crate::{message, tty};
 
 /// The person's terminal, raw for as long as this lives.
 #[derive(Debug)]
@@ -94,7 +90,7 @@ impl OuterTerminal {
     /// there to type into, and Ctrl-C is for this command.
     pub(super) fn with_modes_before<T>(&self, work: impl FnOnce() -> T) -> T {
         if let Some(raw) = &self.raw
-            && !is_in_background(raw.as_fd())
+            && !tty::is_of_another_group(raw.as_fd())
         {
             let _ = raw.before().apply(raw);
         }
@@ -109,7 +105,7 @@ impl OuterTerminal {
     /// itself.
     pub(super) fn make_raw_again(&self) {
         if let Some(raw) = &self.raw
-            && !is_in_background(raw.as_fd())
+            && !tty::is_of_another_group(raw.as_fd())
         {
             let _ = raw.again();
         }
@@ -136,26 +132,15 @@ fn make_raw(terminal: BorrowedFd<'_>) -> Result<Raw, String> {
 /// person's.
 fn wait_for_foreground(terminal: BorrowedFd<'_>) -> Result<(), String> {
     // SIGTTOU does not stop an orphaned process group, whose shell is gone.
-    for _ in 0..MOST_STOPS {
-        if !is_in_background(terminal) {
+    for _ in 0..tty::MOST_STOPS {
+        if !tty::is_of_another_group(terminal) {
             return Ok(());
         }
-        if Signal::TTOU.is_ignored() {
+        if !tty::stop_in_background() {
             break;
         }
-        let _ = kill_current_process_group(rustix::process::Signal::TTOU);
     }
     Err("in the background nobody can type on the terminal\n  \
          hint: give it something else to read, as by --stdin null"
         .to_owned())
-}
-
-/// More stops than a person says `bg`.
-const MOST_STOPS: usize = 20;
-
-/// Returns whether another process group has `terminal`; false for a terminal that is
-/// not the controlling one, for which tcgetpgrp(3) fails.
-fn is_in_background(terminal: BorrowedFd<'_>) -> bool {
-    let foreground = tcgetpgrp(terminal).map(|group| group.as_raw_nonzero().get());
-    foreground.is_ok_and(|foreground| group_of(0).is_some_and(|own| own > 0 && own != foreground))
 }

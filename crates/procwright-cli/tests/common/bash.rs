@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
-use rustix::termios::{Winsize, tcgetpgrp, tcsetwinsize};
+use rustix::termios::{Termios, Winsize, tcgetattr, tcgetpgrp, tcsetwinsize};
 
 use super::terminal;
 
@@ -156,6 +156,11 @@ impl Bash {
         while tcgetpgrp(&self.master).unwrap().as_raw_nonzero().get() == shell {
             std::thread::sleep(std::time::Duration::from_millis(2));
         }
+    }
+
+    /// Modes of the terminal.
+    pub fn modes(&self) -> Termios {
+        tcgetattr(&self.master).unwrap()
     }
 
     /// Waits for the end of the shell.

@@ -17,7 +17,7 @@ use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::SignalOnly;
 
 use crate::exit::{TERMINATION_SIGNALS, Termination};
-use crate::{poll, stdout};
+use crate::{poll, stdout, tty};
 
 use super::asked::Asked;
 use super::keys::{Key, Keys};
@@ -60,7 +60,9 @@ pub(super) fn live(
     let mut live = Live::begin(begun, Arc::clone(&screen), colours).map_err(no_screen)?;
     restore_at_panic(Arc::clone(&screen));
     let entered = Entered(&screen);
-    screen.enter().map_err(no_screen)?;
+    if let Some(signal) = live.take_screen().map_err(no_screen)? {
+        return Err(Termination::Signal(signal));
+    }
     // What cannot be drawn on or read from any more has hung up.
     let end = live.run().unwrap_or(End::Signal(SIGHUP));
     drop(entered);
@@ -144,6 +146,34 @@ impl Live {
         })
     }
 
+    /// Takes the screen once this process group has the terminal. In the background it stops, as
+    /// the system has it stop, until the shell's `fg`. Returns the signal that ends this process,
+    /// if one comes first.
+    ///
+    /// # Errors
+    /// Those of the terminal; or nobody can type there.
+    ///
+    /// # Blocking
+    /// In the background until SIGCONT.
+    fn take_screen(&mut self) -> io::Result<Option<i32>> {
+        for _ in 0..tty::MOST_STOPS {
+            if self.screen.enter()? {
+                return Ok(None);
+            }
+            if !tty::stop_in_background() {
+                break;
+            }
+            let come: Vec<i32> = self.signals.pending().collect();
+            if let Some(signal) = ending(&come) {
+                return Ok(Some(signal));
+            }
+        }
+        Err(io::Error::other(
+            "in the background nobody can type there\n  \
+             hint: bring it to the foreground, or have it write to a file",
+        ))
+    }
+
     /// # Errors
     /// The terminal is gone.
     fn run(&mut self) -> io::Result<End> {
@@ -169,11 +199,7 @@ impl Live {
     /// Does what the signals that have come ask for. Returns the one that ends this process.
     fn take_signals(&mut self) -> io::Result<Option<i32>> {
         let mut come: Vec<i32> = self.signals.pending().collect();
-        let end = |come: &[i32]| {
-            let others = [SIGTSTP, SIGCONT, SIGWINCH];
-            come.iter().copied().find(|one| !others.contains(one))
-        };
-        if let Some(signal) = end(&come) {
+        if let Some(signal) = ending(&come) {
             return Ok(Some(signal));
         }
         let has_to_stop = come.contains(&SIGTSTP);
@@ -183,13 +209,16 @@ impl Live {
             job::stop_self(Signal::STOP)?;
             come.extend(self.signals.pending());
         }
-        if has_to_stop || come.contains(&SIGCONT) {
-            self.screen.enter()?;
+        if let Some(signal) = ending(&come) {
+            return Ok(Some(signal));
         }
         if !come.is_empty() {
             self.shown = None;
         }
-        Ok(end(&come))
+        match has_to_stop || come.contains(&SIGCONT) {
+            true => self.take_screen(),
+            false => Ok(None),
+        }
     }
 
     fn take_keys(&mut self) -> io::Result<Vec<Key>> {
@@ -314,6 +343,12 @@ impl Live {
     }
 }
 
+/// The first of these signals that ends this process.
+fn ending(come: &[i32]) -> Option<i32> {
+    let others = [SIGTSTP, SIGCONT, SIGWINCH];
+    come.iter().copied().find(|one| !others.contains(one))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -336,7 +371,7 @@ mod tests {
         assert!(is_canonical());
         let screen = Arc::new(Screen::of(slave.try_clone().unwrap().into()));
         restore_at_panic(Arc::clone(&screen));
-        screen.enter().unwrap();
+        assert!(screen.enter().unwrap());
         assert!(!is_canonical());
         // Whatever thread it is.
         let panicked = std::thread::spawn(|| panic!("a fault that the test wants"));

@@ -65,17 +65,22 @@ impl Screen {
     /// Takes the screen, and keys one by one. Ctrl-C and Ctrl-Z stay signals. Once more, if it
     /// has it already: a shell may have set other modes while this process was stopped.
     ///
+    /// False, and nothing is done, while another process group has the terminal. The system would
+    /// stop this process there, and let it do nothing else when it goes on but stop again.
+    ///
     /// # Errors
     /// Those of tcsetattr(3).
-    ///
-    /// # Blocking
-    /// In the background this process stops until the shell's `fg`.
-    pub(super) fn enter(&self) -> io::Result<()> {
+    pub(super) fn enter(&self) -> io::Result<bool> {
         let mut before = self.before.lock();
         let mut modes = match &*before {
             Some(modes) => modes.clone(),
             None => tcgetattr(&self.terminal)?,
         };
+        // After they were read: until here they have been this group's, or those of a shell, which
+        // would be taken for the person's.
+        if tty::is_of_another_group(&self.terminal) {
+            return Ok(false);
+        }
         *before = Some(modes.clone());
         modes.local_modes &= !(LocalModes::ICANON | LocalModes::ECHO);
         // Ctrl-S would stop a screen that comes back by itself.
@@ -84,15 +89,23 @@ impl Screen {
         modes.special_codes[SpecialCodeIndex::VTIME] = 0;
         tcsetattr(&self.terminal, OptionalActions::Now, &modes)?;
         self.put_what_fits(ENTER);
-        Ok(())
+        Ok(true)
     }
 
     /// Gives the screen back, and the modes. Nothing if it has been done.
+    ///
+    /// The modes stay as they are where a shell has set its own: that of a job that was stopped
+    /// by SIGSTOP, and went on in the background.
     pub(super) fn leave(&self) {
         if let Some(before) = self.before.lock().take() {
-            self.put_what_fits(LEAVE);
-            // `Now` does not wait until the terminal has taken all output, which may be never.
-            let _ = tcsetattr(&self.terminal, OptionalActions::Now, &before);
+            let is_of_another = tty::is_of_another_group(&self.terminal);
+            if !is_of_another || !tty::has_tostop(&self.terminal) {
+                self.put_what_fits(LEAVE);
+            }
+            if !is_of_another {
+                // `Now` does not wait until the terminal has taken all output, which may be never.
+                let _ = tcsetattr(&self.terminal, OptionalActions::Now, &before);
+            }
         }
     }
 
