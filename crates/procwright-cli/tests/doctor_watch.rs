@@ -271,12 +271,9 @@ fn in_the_background_it_leaves_the_modes_of_the_prompt_alone() {
     kill(job, Signal::STOP);
     bash.prompt();
     bash.line("bg");
-    // It stops again, as it would set modes. The signal stands last.
-    let stat = format!("/proc/{job}/stat");
-    let by = format!(" {}\n", Signal::TTOU.as_raw());
-    while !std::fs::read_to_string(&stat).unwrap().ends_with(&by) {
-        std::thread::yield_now();
-    }
+    bash.prompt();
+    // It stops again, as it would set modes.
+    while !bash.run("jobs").contains("Stopped") {}
     kill(job, Signal::TERM);
     kill(job, Signal::CONT);
     wait_gone_or_zombie(job);

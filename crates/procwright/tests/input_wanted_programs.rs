@@ -17,7 +17,7 @@ use procwright_explain::input_wait;
 use test_support::{figure, say, scaled, skip, stress, watchdog};
 
 /// Programs that no machine is asked to have for the sake of a row.
-const LARGE: [&str; 3] = ["apt-get", "curl", "node"];
+const LARGE: [&str; 4] = ["apt-get", "curl", "node", "npm"];
 
 struct Row {
     name: &'static str,
@@ -54,8 +54,7 @@ const fn under_stress(
     }
 }
 
-/// Programs that wait for what a person types. `npm init` is none of them: it polls its terminal
-/// with a time limit of some seconds, as one does that looks at it now and then.
+/// Programs that wait for what a person types.
 const WAITING: &[Row] = &[
     row("cat", &[], "exec cat"),
     row("read -p", &["bash"], "exec bash -c 'read -p \"Go on? \" answer'"),
@@ -66,6 +65,11 @@ const WAITING: &[Row] = &[
         "python3 -c 'import getpass; getpass.getpass()'; true",
     ),
     row("head | tail", &[], "head -n 1 | tail -n 1; true"),
+    row(
+        "a prompt with timers that end",
+        &["python3"],
+        "exec python3 -c 'import select\nfor limit in .05, .3, .1, None: select.select([0],[],[],limit)'",
+    ),
     // It asks for the password of somebody who has no right to it, or none at all.
     Row {
         prepare: "[ $(id -u) = 0 ] || exit 77
@@ -131,6 +135,8 @@ APT_CONFIG=$PWD/apt.conf apt-get update",
     under_stress("bash -i", &["bash"], "exec bash --norc -i"),
     under_stress("python -i", &["python3"], "exec python3 -q -i"),
     under_stress("node", &["node"], "exec node"),
+    // Its garbage collector has timers: it waits without a limit only when these are over.
+    under_stress("npm init", &["npm"], "HOME=$PWD exec npm init"),
     under_stress("less", &["less"], "exec less /etc/passwd"),
     under_stress("vi", &["vi"], "exec vi /nonexistent/file"),
     under_stress("gdb at its prompt", &["gdb"], "exec gdb -q -nx --args sleep 600"),
@@ -163,6 +169,30 @@ const OTHERS: &[Row] = &[
         &["python3"],
         "exec python3 -c 'import select,sys\nwhile 1: select.select([sys.stdin],[],[],0.01)'",
     ),
+    row(
+        "an event loop with a timer and a reader of stdin",
+        &["python3"],
+        "exec python3 -c '
+import asyncio, sys
+async def main():
+    asyncio.get_running_loop().add_reader(0, sys.stdin.readline)
+    while True:
+        await asyncio.sleep(0.3)
+print(\"q to leave: \", end=\"\", flush=True)
+asyncio.run(main())'",
+    ),
+    row(
+        "a progress bar that can be stopped by a key",
+        &["python3"],
+        "exec python3 -c '
+import itertools, select, tty
+tty.setcbreak(0)
+for step in itertools.count():
+    print(\"\\r\", step, \"% \", end=\"\", flush=True)
+    select.select([0], [], [], 0.2)'",
+    ),
+    row("watch", &["watch"], "exec watch -n 0.3 true"),
+    row("top", &["top"], "exec top -d 0.3"),
     row(
         "a read of a socket",
         &["python3"],
@@ -214,6 +244,16 @@ END",
             "while :; do cc -O2 -c big.c -o big.$$.o; cat big.c | cc -pipe -x c -S -o /dev/null -; done",
         )
     },
+    under_stress("less that follows", &["less"], "exec less +F /etc/passwd"),
+    under_stress(
+        "Node that looks at something, and takes keys",
+        &["node"],
+        "exec node -e '
+process.stdin.setRawMode(true);
+process.stdin.on(\"data\", () => process.exit());
+process.stdout.write(\"waiting, q to leave: \");
+setInterval(() => require(\"fs\").statSync(\"/\"), 300)'",
+    ),
     under_stress(
         "gdb that runs sleep",
         &["gdb"],

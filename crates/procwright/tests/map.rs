@@ -296,28 +296,19 @@ fn what_the_caller_has_stopped_after_a_failure_was_not_stopped_for_that() {
 }
 
 #[test]
-fn a_failure_after_a_cancel_that_nobody_has_noted_is_no_cause() {
-    let _watchdog = watchdog("a_failure_after_a_cancel");
-    let folder = tempfile::tempdir().unwrap();
-    let fifo = folder.path().join("fifo");
-    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).unwrap();
-    let line = format!("read word < '{}'; exit 3", fifo.display());
-    let fails = Spec::new(["sh", "-c", &line]);
-    let cancel = Cancel::new().unwrap();
-    let mut map = Map::new([fails, sleeper()])
-        .parallel(2)
+fn a_failure_by_a_deadline_that_nobody_has_noted_is_no_cause() {
+    let _watchdog = watchdog("a_failure_by_a_deadline");
+    let mut map = Map::new([sleeper(), sleeper()])
+        .parallel(1)
         .stop_after_failures(NonZero::new(1).unwrap())
-        .cancel_on(&cancel)
+        .deadline(Duration::from_millis(50))
         .start()
         .unwrap();
-    eventually(|| map.progress().running == 2);
-    cancel.cancel();
-    std::fs::write(&fifo, "word\n").unwrap();
-    // Nobody asks for results meanwhile, and so nobody looks after the cancel.
-    eventually(|| map.progress().running == 0);
+    // Nobody asks for results meanwhile, and so nobody looks after the time.
+    eventually(|| map.progress().failed == 1);
+    assert_eq!(map.stopped_by(), Some(StoppedBy::Deadline));
     let (ended, error) = rest(&mut map);
     assert!(error.is_none());
-    assert_eq!(map.stopped_by(), Some(StoppedBy::Cancel));
     assert!(ended.iter().all(|one| one.cause.is_none()), "{ended:?}");
 }
 
