@@ -31,6 +31,18 @@ class TestExplained < Minitest::Test
     child&.stop
   end
 
+  def test_a_wait_for_a_word_says_what_its_processes_do_where_it_waits_for_nobody
+    child = Procwright.spawn("while :; do :; done", shell: true)
+    [-> { child.wait_for("x", timeout: 1) }, -> { child.stdout.gets(timeout: 1) }].each do |call|
+      error = assert_raises(Procwright::WaitTimeout, &call)
+      assert_match(/\n  its processes:\n    sh \(pid #{child.pid}\)/, error.message)
+    end
+    error = assert_raises(Procwright::WaitTimeout) { child.wait_for("x", timeout: 0.05) }
+    refute_includes error.message, "its processes"
+  ensure
+    child&.stop
+  end
+
   def test_input_on_stdin_is_held_by_us
     child = Procwright.spawn(*READER, stdin: :pipe, **NOWHERE)
     waiting = waits_for(child, :input)

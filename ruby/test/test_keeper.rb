@@ -34,6 +34,29 @@ class TestKeeper < Minitest::Test
     assert_includes out, "detach: true"
   end
 
+  # The thread that calls `on_event` has the closure, and by that what stands around it.
+  def test_a_closure_that_has_the_child_keeps_it_and_one_without_does_not
+    out, err = host(<<~RUBY)
+      HOOK = ->(_event) {}
+      OPTIONS = { stdin: :pipe, input_wanted: true }
+      def with_child
+        child = Procwright.spawn(ARGV[0], "sleep-forever", **OPTIONS, on_event: ->(_event) { child })
+        child.pid
+      end
+      def without = Procwright.spawn(ARGV[0], "sleep-forever", **OPTIONS, on_event: HOOK).pid
+      told = []
+      Warning.define_singleton_method(:warn) { |text, **| told << text[/pid (\\d+)/, 1].to_i }
+      kept = Array.new(5) { with_child }
+      # The stack may still seem to have the last of them.
+      until told.any?
+        without
+        GC.start
+      end
+      puts (told & kept).length
+    RUBY
+    assert_equal "0", out.lines(chomp: true).first, err
+  end
+
   def test_each_part_keeps_its_child
     out, err = host(<<~RUBY)
       parts = %i[stdin stdout stderr].map do |part|

@@ -333,6 +333,19 @@ class TestPipelineFunctions < Minitest::Test
     thread.join
   end
 
+  def test_the_exception_of_one_ends_the_others_of_a_pipeline_that_is_held
+    left = Thread::Queue.new
+    stuck = lambda do |_, _|
+      left << Thread.current
+      sleep
+    end
+    fails = ->(_, _) { raise Own }
+    child = Procwright.spawn_pipeline(["yes"], stuck, ["cat"], fails, ["cat"], stop: "KILL")
+    thread = left.pop
+    assert_raises(Own) { child.wait }
+    thread.join
+  end
+
   def test_a_pipeline_that_nobody_keeps_ends_its_functions
     result = ruby(<<~'RUBY', until: :exit)
       told = Thread::Queue.new

@@ -68,6 +68,9 @@ module Procwright
   # `stop` says: in the background, and while its outputs are still taken. One that has been
   # killed, or has let go of all outputs that come to us, is about to end, and left to itself.
   # Spawned with `detach: true` it goes on.
+  #
+  # A closure that is called while the program runs (`on_event` with `input_wanted`, the `write` of a
+  # `tee`), and has the child among its variables, keeps it until the program has ended.
   class Child
     include Process::Owner
     include Waitable
@@ -342,13 +345,10 @@ module Procwright
     # @private
     def command = Shellwords.join(@argv)
 
-    # The line of an error that says why it has not gone on for so many seconds; empty if that is no
-    # time, or not known.
+    # The lines of an error that say why it has not gone on for so many seconds, or what its
+    # processes do; empty if that is no time.
     # @private
-    def why_after(seconds)
-      why = Fibers.on_thread { @native.why_after(seconds) } if seconds
-      why ? "\n  why: #{why}" : ""
-    end
+    def explain_silence(seconds) = seconds ? Fibers.on_thread { @native.explain_silence(seconds) } : ""
 
     # Calls `on_event` for what has happened to its streams. If it raises, what it was not
     # called with is for the next call.

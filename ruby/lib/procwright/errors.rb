@@ -175,8 +175,8 @@ module Procwright
     # That of a read of a line out of `child`.
     # @private
     def self.of_a_read(stream, timeout, child)
-      why = child ? child.why_after(timeout) : ""
-      new(stream.label, timeout, [stream], "no line from #{stream.label} within #{Seconds.shown(timeout)}; nothing is lost#{why}")
+      doing = child ? child.explain_silence(timeout) : ""
+      new(stream.label, timeout, [stream], "no line from #{stream.label} within #{Seconds.shown(timeout)}; nothing is lost#{doing}")
     end
   end
 

@@ -7,9 +7,9 @@ module Procwright
   class Waiting
     # @return [Symbol] `:input` (what is typed at its terminal, or comes on its stdin), `:output`
     #   (room for what it writes), `:child` (one that goes on), `:lock` (of a file, or in memory:
-    #   another thread, for the most part), `:timer`, `:peer` (somebody else, over a network, a pipe
-    #   or a socket), `:nothing` (nothing that is known: it runs, is stopped, has ended, or may not
-    #   be looked at)
+    #   another thread, for the most part), `:timer` (with {#terminal?} it may be input as well: it
+    #   looks there with a time limit), `:peer` (somebody else, over a network, a pipe or a socket),
+    #   `:nothing` (nothing that is known: it runs, is stopped, has ended, or may not be looked at)
     attr_reader :kind
     # @return [Integer] number of the process that waits
     attr_reader :pid

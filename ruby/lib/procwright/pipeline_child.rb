@@ -194,12 +194,9 @@ module Procwright
     # @private
     def command = @argvs.map { |argv| Shellwords.join(argv) }.join(" | ")
 
-    # As {Child#why_after}.
+    # As {Child#explain_silence}.
     # @private
-    def why_after(seconds)
-      why = Fibers.on_thread { @native.why_after(seconds) } if seconds
-      why ? "\n  why: #{why}" : ""
-    end
+    def explain_silence(seconds) = seconds ? Fibers.on_thread { @native.explain_silence(seconds) } : ""
 
     # As {Child#deliver_events}.
     # @private
@@ -271,12 +268,15 @@ module Procwright
       raw = @native.report(stdout, stderr)
       return if raw.nil?
 
-      # One that has not come out of a stop.
-      @functions&.each(&:finish)
+      finish_functions
       PipelineResult.new(raw, @encodings)
     rescue FunctionFailed => e
+      finish_functions
       FunctionCaller.raise_error_of(@functions || [], e)
     end
+
+    # Ends the threads of the functions, of which one may not have come out of a stop.
+    def finish_functions = @functions&.each(&:finish)
 
     def timeout_error(seconds)
       WaitTimeout.new(command, seconds, [self], @native.explain_timeout(seconds))

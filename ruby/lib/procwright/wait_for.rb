@@ -7,10 +7,10 @@ module Procwright
     attr_reader :lines
 
     # @private
-    def initialize(command, timeout, pattern, lines, why = "")
+    def initialize(command, timeout, pattern, lines, doing = "")
       super(command, timeout)
       @lines = lines
-      @words = "#{command} did not say #{pattern.inspect} within #{Seconds.shown(timeout)}#{OutputSearch.tail(lines)}#{why}"
+      @words = "#{command} did not say #{pattern.inspect} within #{Seconds.shown(timeout)}#{OutputSearch.tail(lines)}#{doing}"
     end
 
     def message = @words
@@ -81,7 +81,7 @@ module Procwright
 
         give_up(status) if @open.empty?
         left = deadline.remaining
-        raise MatchTimeout.new(@child.command, seconds, @pattern, @lines, @child.why_after(seconds)) if left&.zero?
+        raise MatchTimeout.new(@child.command, seconds, @pattern, @lines, @child.explain_silence(seconds)) if left&.zero?
 
         if status.nil? || status.success?
           wait_for_output(left, status)

@@ -50,7 +50,7 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     class.define_method("stop_in_background", method!(Child::stop_in_background, 0))?;
     class.define_method("stopped_for", method!(Child::stopped_for, 0))?;
     class.define_method("explain_timeout", method!(Child::explain_timeout, 3))?;
-    class.define_method("why_after", method!(Child::why_after, 1))?;
+    class.define_method("explain_silence", method!(Child::explain_silence, 1))?;
     class.define_method("waiting_for", method!(Child::waiting_for, 0))?;
     class.define_method("explain", method!(Child::explain, 0))?;
     class.define_method("resize", method!(Child::resize, 2))?;
@@ -326,12 +326,13 @@ impl Child {
         })
     }
 
-    /// Why it has not gone on for so many seconds; nil if that is no time, or not known.
-    fn why_after(&self, waited: f64) -> Result<Option<String>, Error> {
+    /// What is to be said when nothing has come of it for so many seconds: in lines that begin with
+    /// a newline, or empty.
+    fn explain_silence(&self, waited: f64) -> Result<String, Error> {
         guarded(|| {
             let waited = seconds("timeout", Some(waited))?;
-            let why = without_gvl_briefly(|| self.child.why_after(waited))?;
-            why.map_err(|panic| panic_error(&*panic))
+            let text = without_gvl_briefly(|| self.child.explain_silence(waited))?;
+            text.map_err(|panic| panic_error(&*panic))
         })
     }
 

@@ -51,7 +51,10 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
         "explain_timeout",
         method!(PipelineChild::explain_timeout, 1),
     )?;
-    class.define_method("why_after", method!(PipelineChild::why_after, 1))?;
+    class.define_method(
+        "explain_silence",
+        method!(PipelineChild::explain_silence, 1),
+    )?;
     class.define_method("report", method!(PipelineChild::report, 2))?;
     class.define_method("events", method!(PipelineChild::events, 0))
 }
@@ -229,12 +232,12 @@ impl PipelineChild {
         })
     }
 
-    /// Why it has not gone on for so many seconds; nil if that is no time, or not known.
-    fn why_after(&self, waited: f64) -> Result<Option<String>, Error> {
+    /// As that of a child.
+    fn explain_silence(&self, waited: f64) -> Result<String, Error> {
         guarded(|| {
             let waited = seconds("timeout", Some(waited))?;
-            let why = without_gvl_briefly(|| self.child.why_after(waited))?;
-            why.map_err(|panic| panic_error(&*panic))
+            let text = without_gvl_briefly(|| self.child.explain_silence(waited))?;
+            text.map_err(|panic| panic_error(&*panic))
         })
     }
 
