@@ -17,8 +17,9 @@ class Waiting(Record):
 
     `kind` is "input" (what is typed at its terminal, or comes on its stdin), "output" (room for
     what it writes), "child" (one that goes on), "lock" (of a file, or in memory: another thread,
-    for the most part), "timer", "peer" (somebody else, over a network, a pipe or a socket) or
-    "nothing" (nothing that is known: it runs, is stopped, has ended, or may not be looked at).
+    for the most part), "timer" (with `terminal` it may be input as well: it looks there with a
+    time limit), "peer" (somebody else, over a network, a pipe or a socket) or "nothing" (nothing
+    that is known: it runs, is stopped, has ended, or may not be looked at).
 
     Where the program waits for another of its tree, this is what that one waits for: `pid` and
     `name` are those of the process that waits, `fd` is the descriptor by which it does, None if

@@ -124,7 +124,10 @@ fn each_input_is_used_and_there() {
     let definition = Definition::read();
     let text = std::fs::read_to_string(action().join("action.yml")).unwrap();
     for (input, _) in &definition.inputs {
-        assert!(text.contains(&format!("${{{{ inputs.{input} }}}}")), "{input}");
+        assert!(
+            text.contains(&format!("${{{{ inputs.{input} }}}}")),
+            "{input}"
+        );
     }
     assert_eq!(definition.env.len(), 3);
     assert!(definition.run.contains("run.sh"));
@@ -133,7 +136,10 @@ fn each_input_is_used_and_there() {
 #[test]
 fn commands_that_end_leave_no_summary() {
     let job = Job::new();
-    let output = job.run(&[("run", "word='a  b'\necho \"$word\" '${{ x }}' | cat\necho two >&2")]);
+    let output = job.run(&[(
+        "run",
+        "word='a  b'\necho \"$word\" '${{ x }}' | cat\necho two >&2",
+    )]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert_eq!(output.stdout, b"a  b ${{ x }}\n");
     assert_eq!(output.stderr, b"two\n");
@@ -180,7 +186,11 @@ fn no_text_ends_its_block_in_the_summary() {
     let mut step = job.step(&[("run", "true")], programs.path());
     assert_eq!(step.status().unwrap().code(), Some(124));
     let text = "\n`````text\na ``` b ```` c\n`````\n";
-    assert!(job.file("summary").ends_with(text), "{}", job.file("summary"));
+    assert!(
+        job.file("summary").ends_with(text),
+        "{}",
+        job.file("summary")
+    );
 }
 
 #[test]
@@ -191,7 +201,11 @@ fn a_job_that_is_cancelled_ends_what_it_has_started() {
         let inputs = [("run", "sleep 1000 & echo $!\nwait")];
         let mut step = job.step(&inputs, programs.parent().unwrap());
         // As from a runner: not ignored.
-        let mut step = step.stdout(Stdio::piped()).process_group(0).spawn().unwrap();
+        let mut step = step
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .unwrap();
         let mut line = String::new();
         let stdout = step.stdout.take().unwrap();
         std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut line).unwrap();
@@ -216,5 +230,8 @@ fn a_job_without_procwright_is_told_so() {
     // `env` of the first line is named by its path, and finds bash.
     assert_eq!(output.status.code(), Some(127), "{output:?}");
     let told = String::from_utf8_lossy(&output.stderr);
-    assert!(told.contains("::error title=procwright is not in PATH"), "{told}");
+    assert!(
+        told.contains("::error title=procwright is not in PATH"),
+        "{told}"
+    );
 }

@@ -226,10 +226,10 @@ fn line(pid: &str) -> String {
     format!("{own} doctor {} {pid}", OFTEN.join(" "))
 }
 
-/// A watch in the background of a bash, which stops as it would set modes there.
-fn in_background(pid: &str) -> (Bash, i32) {
+/// A bash with what this line starts in its background: a watch, which stops before it sets modes.
+fn in_background(line: &str) -> (Bash, i32) {
     let mut bash = Bash::start();
-    bash.line(&format!("{} &", line(pid)));
+    bash.line(&format!("{line} &"));
     bash.prompt();
     let job = bash.job();
     await_state(job, &['T']);
@@ -239,12 +239,13 @@ fn in_background(pid: &str) -> (Bash, i32) {
 #[test]
 fn the_modes_of_a_shells_prompt_are_not_taken_for_the_persons() {
     let sleeper = sleeper();
-    let (mut bash, _) = in_background(&sleeper.pid());
+    // What it leaves behind is seen before bash sets the modes of before `fg`.
+    let line = format!("sh -c '{}; stty -a'", line(&sleeper.pid()));
+    let (mut bash, _) = in_background(&line);
     bash.line("fg");
     bash.until("q leave");
     bash.press(b"q");
-    bash.prompt();
-    let modes = bash.run("stty -a");
+    let modes = bash.prompt();
     for mode in [" icanon", " echo "] {
         assert!(modes.contains(mode), "{modes}");
     }
@@ -254,7 +255,7 @@ fn the_modes_of_a_shells_prompt_are_not_taken_for_the_persons() {
 fn signals_end_it_in_the_background() {
     let sleeper = sleeper();
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
-        let (_bash, job) = in_background(&sleeper.pid());
+        let (_bash, job) = in_background(&line(&sleeper.pid()));
         kill(job, signal);
         kill(job, Signal::CONT);
         wait_gone_or_zombie(job);
