@@ -136,7 +136,7 @@ APT_CONFIG=$PWD/apt.conf apt-get update",
     under_stress("python -i", &["python3"], "exec python3 -q -i"),
     under_stress("node", &["node"], "exec node"),
     // Its garbage collector has timers: it waits without a limit only when these are over.
-    under_stress("npm init", &["npm"], "HOME=$PWD exec npm init"),
+    under_stress("npm init", &["npm"], "HOME=$PWD npm_config_update_notifier=false exec npm init"),
     under_stress("less", &["less"], "exec less /etc/passwd"),
     under_stress("vi", &["vi"], "exec vi /nonexistent/file"),
     under_stress("gdb at its prompt", &["gdb"], "exec gdb -q -nx --args sleep 600"),

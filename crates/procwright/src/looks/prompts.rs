@@ -9,7 +9,7 @@
 //!
 //! One that sleeps over its terminal with a time limit is looked at as well when that is over, as
 //! often again: Node, which has timers of its own for its memory, waits without a limit only
-//! when these are over, half a minute after it has asked.
+//! when these are over, up to a minute after it has asked.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
