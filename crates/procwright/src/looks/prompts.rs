@@ -63,7 +63,7 @@ struct State {
 }
 
 impl State {
-    /// Takes what a look has found, which one `at_limit` was that came as a time limit was over.
+    /// Notes what a look has found; `at_limit` if it came as a time limit was over.
     fn end_look(&mut self, look: InputLook, at_limit: bool, now: Instant) {
         self.is_under_way = false;
         self.new = look.wait.map(Arc::new);
