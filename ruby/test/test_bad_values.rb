@@ -173,6 +173,11 @@ class TestBadValues < Minitest::Test
       Row.new([{ nice: 5 }], "stage 1: it is #{{ nice: 5 }}, which has no argv: "),
       Row.new([["x", "a\0b"]], "stage 1: argv[1] is #{"a\0b".inspect}, which contains")
     ],
+    programs: [
+      Row.new([], "Fan.new has no program"), Row.new([nil], "programs[0]: argv[0] is nil: "),
+      Row.new([["x", ODD]], "programs[0]: argv[1] is <odd>: "), Row.new([{ nice: 5 }], "programs[0]: it is #{{ nice: 5 }}, which has no argv: "),
+      Row.new([["x"], Procwright::Fan.new(["x"])], "programs[1] is #<Procwright::Fan "), Row.new([:x.to_proc], "programs[0] is #<Proc")
+    ],
     success: WORD + bad(nil),
     ok_codes: [
       *bad("x", 5, ODD, [1]), Row.new({ 1 => [1] }, "a stage in ok_codes is 1: "), Row.new({ "x" => [1] }, 'a stage in ok_codes is "x": '),
@@ -197,6 +202,8 @@ class TestBadValues < Minitest::Test
         first = { MAP: [:req, :commands], PIPELINE: [:stages, :stages], SPAWN_PIPELINE: [:stages, :stages] }.fetch(table, [:argv, :argv])
         return [first, *Procwright.const_get(:Options).const_get(table).keys.map { |name| [:key, name] }]
       end
+
+      return [[:stages, :programs]] if owner == Procwright::Fan && class_method
 
       target = if !class_method then owner.instance_method(method)
                elsif method == :new && owner.method(:new).owner == Class then owner.instance_method(:initialize)
@@ -274,20 +281,20 @@ class TestBadValues < Minitest::Test
   # Parameters, by call or alone, that take values of these kinds, or tell of them in other words.
   PATHS = %i[shell cwd chdir cgroup chroot keep_full tee path joblog journal].freeze
   # They are of bytes: whatever those are, they may be the name of a program or a file.
-  BYTES_OF_ANY_KIND = [*PATHS, :stdout, :stderr, :argv, :stages, :input, :message].freeze
+  BYTES_OF_ANY_KIND = [*PATHS, :stdout, :stderr, :argv, :stages, :programs, :input, :message].freeze
   TAKES = {
     # 2**70 seconds are a time, and so many more than there are is all.
-    "huge" => [*ROWS.filter_map { |name, rows| name if rows.equal?(SECONDS) }, :mode, :argv, :stages],
-    "NUL" => %i[message pattern name input ticket which peer],
+    "huge" => [*ROWS.filter_map { |name, rows| name if rows.equal?(SECONDS) }, :mode, :argv, :stages, :programs],
+    "NUL" => %i[programs message pattern name input ticket which peer],
     "broken UTF-8" => [*BYTES_OF_ANY_KIND],
     "UTF-16" => [*BYTES_OF_ANY_KIND, :pattern],
-    "NaN" => %i[argv stages],
+    "NaN" => %i[argv stages programs],
     # A File has its path when it is closed, too.
-    "closed file" => [*PATHS, :argv, :stages]
+    "closed file" => [*PATHS, :argv, :stages, :programs]
   }.freeze
 
   # What a value is called that stands for something else.
-  PARTS = ["process", "a member of things", "argv[0]", "stage 1: argv[0]", "signal"].freeze
+  PARTS = ["process", "a member of things", "argv[0]", "stage 1: argv[0]", "programs[0]: argv[0]", "signal"].freeze
 
   # For parameters that are new as well: which one takes such a value is said above.
   CALLS.each do |call|

@@ -13,8 +13,8 @@ module Procwright
       # @return [Native::Child, nil] nil before its start
       attr_reader :native
 
-      def initialize(argv, policy, line)
-        @argv = argv
+      def initialize(command, policy, line)
+        @command = command
         @policy = policy
         @line = line
       end
@@ -24,7 +24,7 @@ module Procwright
 
       # Warns of the program, which is being stopped.
       def tell
-        warn "#{@line}: warning: nobody keeps the child #{Shellwords.join(@argv)} (pid #{@native.pid}), which still " \
+        warn "#{@line}: warning: nobody keeps the child #{@command} (pid #{@native.pid}), which still " \
              "ran: it is stopped. Keep the Child, or one of its streams, for as long as it is to run; use the block " \
              "of spawn; or spawn with detach: true what is to live on"
       rescue StandardError
@@ -48,11 +48,10 @@ module Procwright
     end
     private_constant :Kept
 
-    # A pipeline that somebody has; its `argv` are those of all stages.
+    # A pipeline that somebody has.
     class KeptPipeline < Kept
       def tell
-        command = @argv.map { |argv| Shellwords.join(argv) }.join(" | ")
-        warn "#{@line}: warning: nobody keeps the pipeline #{command} (pids #{@native.pids.join(', ')}), which still " \
+        warn "#{@line}: warning: nobody keeps the pipeline #{@command} (pids #{@native.pids.join(', ')}), which still " \
              "ran: it is stopped. Keep the PipelineChild, or one of its streams, for as long as it is to run; or " \
              "use the block of spawn_pipeline"
       rescue StandardError
@@ -82,15 +81,15 @@ module Procwright
     # Has `child` told of and stopped once nobody has it. To be called before its start, so that an
     # exception from another thread leaves none behind.
     # @return [Kept] what is to have the native child in `@native`
-    def watch(child, argv, policy) = watch_as(Kept, child, argv, policy)
+    def watch(child, argv, policy) = watch_as(Kept, child, Shellwords.join(argv), policy)
 
-    # As {watch}, for a pipeline with the words of each stage.
-    def watch_pipeline(child, argvs) = watch_as(KeptPipeline, child, argvs, nil)
+    # As {watch}, for a pipeline.
+    def watch_pipeline(child, command) = watch_as(KeptPipeline, child, command, nil)
 
-    def watch_as(kind, child, argv, policy)
+    def watch_as(kind, child, command, policy)
       @at_exit ||= at_exit { stop_all }
       let_go_of_ended
-      kept = kind.new(argv, policy, line_of_caller)
+      kept = kind.new(command, policy, line_of_caller)
       KEPT[child.object_id] = kept
       ObjectSpace.define_finalizer(child, FORGET)
       kept

@@ -371,8 +371,7 @@ module Procwright
     private_constant :TAKE_WORDS_FROM_0
 
     def command_words(caller, argv, shell)
-      argv = argv.first if argv.size == 1 && argv.first.is_a?(Array)
-      words = argv.each_with_index.map { |word, place| word(word, place) }
+      words = words(argv)
       program = shell_program(shell)
       if program
         check_words(caller, words) if words.size > 1 && TAKE_WORDS_FROM_0.include?(File.basename(program.b))
@@ -381,6 +380,12 @@ module Procwright
 
       refuse_line(caller, words.first) if words.size == 1
       words
+    end
+
+    # The words of a program, which may be an Array in the Array.
+    def words(argv)
+      argv = argv.first if argv.size == 1 && argv.first.is_a?(Array)
+      argv.each_with_index.map { |word, place| word(word, place) }
     end
 
     # The program that takes a line, nil for none.

@@ -9,8 +9,8 @@ module Procwright
   #   upcase = ->(input, output) { input.each_line { |line| output << line.upcase } }
   #   Procwright.pipeline(["printf", "pear\\napple\\n"], upcase, ["sort"]).stdout # => "APPLE\nPEAR\n"
   #
-  # The pipes between are the kernel's: nothing passes through this process but by a function or
-  # `elastic`. All are started, or none; all have one deadline; and when one has to be stopped, all are, the last one first.
+  # The pipes between are the kernel's: nothing passes through this process but by a function, a {Fan}
+  # or `elastic`. All are started, or none; all have one deadline; and when one has to be stopped, all are, the last one first.
   # Threads, signals and fibers are as with {run}.
   #
   # @overload pipeline(*stages, **options)
@@ -23,9 +23,12 @@ module Procwright
   #     second program before it sees an end, and comes through; that nobody reads its output,
   #     Errno::EPIPE, is forgiven as it is of a program. Once all are stopped its reads and writes
   #     raise Errno::ECANCELED; one that has not returned 2 s later is named by the error, and its
-  #     thread killed. Stages are counted without it
+  #     thread killed. Stages are counted without it. The last may be a {Fan} of programs, each of
+  #     which gets all that the one before writes; so may the first, whose lines the next one gets.
+  #     Each of its programs is counted as a stage
   #   @param input [String] the data that the first reads; so too `stdin`, as of {run}
-  #   @param stdout [Symbol, String, IO, Integer, Array] where the last writes, as of {run}
+  #   @param stdout [Symbol, String, IO, Integer, Array] where the last writes, as of {run}. The others of a
+  #     {Fan} are captured, unless they say `stdout:` themselves: `result.stages[1].stdout`
   #   @param stderr [Symbol, String, IO, Integer, Array] where each writes its errors, as of {run};
   #     `:merged` sends both into the pipe
   #   @param limit [Integer, String, Limit] how many bytes are kept of stdout, and of each stderr
@@ -77,6 +80,11 @@ module Procwright
     OK_CODES = "pass a Hash of stages, which count from 0, to Arrays of exit codes, such as { 1 => [1] }"
     ELASTIC = "pass true, a Procwright::Overflow, or a Hash of stages but the last, from 0, to these, such as { 0 => true }"
     BUFFER_OR_FUNCTION = "leave it out for that stage, which has a function behind it"
+    OWN_STDIN = "input and stdin are for one program: give those of a Fan their own, as " \
+                "Fan.new({ argv: [...], stdin: ... }, ...)"
+    FED = "of a Fan each reads a file or nothing: put a cat with that alone"
+    TWO_STDINS = "the first program has a stdin of its own: leave one of them out"
+    TWO_STDOUTS = "the last program of the Fan has a stdout of its own: leave one of them out"
 
     # A stage: its words, all of its options, and those that it alone has.
     Given = Struct.new(:argv, :options, :own)
@@ -87,21 +95,25 @@ module Procwright
       @options = options
       @encodings = encodings
       Arguments.refuse("stages", stages, "a pipeline has one program at least; #{STAGE}") if stages.empty?
+      stages, @at_start, @at_end = Fan.spread(stages)
       stages, @functions = StageFunctions.split(stages)
+      # The place of the first that nobody reads.
+      @first_of_last = stages.size - [@at_end, 1].max
       common = options.slice(*Options::STAGE.keys).except(*OF_ALL)
       # What is wrong with an option of all is not told of as that of a stage.
       Options.shell_program(common[:shell])
       Options.setup(["true"], whole(common))
       @whole = whole_setup(stages.size)
       @stdin = Options.stdin(options, encodings) unless Run.fed_by_thread?(options[:stdin])
-      @stages = stages.each_with_index.map { |stage, place| Pipeline.of_stage(place) { stage(stage, common) } }
+      @stages = stages.each_with_index.map { |stage, place| Pipeline.of_stage(place) { stage(stage, common, own_ends(place)) } }
+      refuse_two_ends
       @setups = setups
       refuse_shared_files
     end
 
     # Runs it, once what feeds it and is told of it is in the options.
     def run
-      @setups.first[:stdin] = @stdin || Options.stdin(@options, @encodings)
+      feed_first
       # The thread that feeds the first stage may have made one.
       FunctionCaller.during(@functions, @encodings) do |callers|
         options = setup(callers, events: @options[:events])
@@ -112,7 +124,7 @@ module Procwright
     # Starts it, and leaves it to `kept`; `own` are the options that are for that alone.
     # @return [Array<FunctionCaller>] those of its functions
     def spawn(kept, own)
-      @setups.first[:stdin] = @stdin || Options.stdin(@options, @encodings)
+      feed_first
       FunctionCaller.beginning(@functions, @encodings) do |callers|
         telling_refusals { Native.spawn_pipeline(kept, setup(callers, own)) }
       end
@@ -120,6 +132,14 @@ module Procwright
 
     # The words of each stage.
     def argvs = @stages.map { |stage| stage.argv.dup.freeze }
+
+    # All of it as a shell would take it, if that had braces for a {Fan}.
+    def command
+      each = @stages.map { |stage| Shellwords.join(stage.argv) }
+      beside = ->(words) { words.size > 1 ? ["{#{words.join(', ')}}"] : words }
+      last = each.slice!(@first_of_last..)
+      [*beside.call(each.shift(@at_start)), *each, *beside.call(last)].join(" | ")
+    end
 
     # Has what the block refuses be told of as that of a stage.
     def self.of_stage(place)
@@ -139,6 +159,32 @@ module Procwright
       @whole.merge(own, stages: @setups, functions: callers.map(&:parts), cancel: Cancel.native_of(@options[:cancel]))
     end
 
+    # Whether the first stage reads what the whole is given.
+    def reads_whole? = @at_start <= 1 && !@stages.first.own.key?(:stdin)
+
+    def feed_first
+      @setups.first[:stdin] = @stdin || Options.stdin(@options, @encodings) if reads_whole?
+    end
+
+    # The ends that a stage may have of its own.
+    def own_ends(place)
+      return %i[stdout] if @at_end.positive? && place >= @first_of_last
+
+      place < @at_start ? %i[stdin] : []
+    end
+
+    # Refuses what would be said twice of one end, by the whole and by a program of a {Fan}.
+    def refuse_two_ends
+      name = %i[input stdin].find { |one| !@options[one].nil? }
+      raise InvalidValue, OWN_STDIN if name && @at_start > 1
+
+      Arguments.refuse(name.name, @options[name], TWO_STDINS) if name && !reads_whole?
+      # Those that mean this process say nothing.
+      return if !@stages.last.own.key?(:stdout) || %i[capture pipe].include?(@options[:stdout])
+
+      Arguments.refuse("stdout", @options[:stdout], TWO_STDOUTS)
+    end
+
     def whole(options) = Options::RUN.merge(options)
 
     def whole_setup(count)
@@ -152,7 +198,8 @@ module Procwright
         stop: @options[:stop].nil? ? nil : Stop.of(@options[:stop]).parts,
         success: Arguments.symbol("success", @options[:success], %i[forgiving strict last]).name,
         ok_codes: ok_codes(@options[:ok_codes], count),
-        elastic: elastic(@options[:elastic], count)
+        elastic: elastic(@options[:elastic]),
+        fans: [@at_start, @at_end]
       }
     end
 
@@ -168,10 +215,11 @@ module Procwright
     end
 
     # The policies of the buffers, with the stages that they are behind.
-    def elastic(given, count)
-      last_buffered = count - 2
+    def elastic(given)
+      last_buffered = @first_of_last - 1
       has_function = @functions.to_h
-      free = (0..last_buffered).reject { |place| has_function.key?(place) }
+      merged = @at_start > 1 ? @at_start : 0
+      free = (merged..last_buffered).reject { |place| has_function.key?(place) }
       behind = Hash.try_convert(given) || free.to_h { |place| [place, given] }
       # Where there are no stages for it, too, it is one of those that can be.
       policy("elastic", given) unless Hash.try_convert(given)
@@ -193,21 +241,30 @@ module Procwright
       end
     end
 
-    def stage(given, common)
+    # A stage that may have `ends` besides the options of one.
+    def stage(given, common, ends)
       words, own = Options.words_and_own("it", given, STAGE)
-      argv, options = Options.parse("a stage", words, { **common, **own }, Options::STAGE)
-      Given.new(argv, options, own)
+      argv, options = Options.parse("a stage", words, { **common, **own.except(*ends) }, Options::STAGE)
+      Given.new(argv, options.merge(own.slice(*ends)), own)
     end
 
-    # The stages for the extension. The first has what the whole reads, the last what it writes.
+    # The stages for the extension. The first has what the whole reads, the last what it writes,
+    # unless it has that of its own.
     def setups
-      last = @stages.size - 1
+      @stages.first.options.merge!(@options.slice(:stdin, :input)) if reads_whole?
+      @stages.last.options[:stdout] = @options[:stdout] unless @stages.last.own.key?(:stdout)
       @stages.each_with_index.map do |stage, place|
-        stage.options.merge!(@options.slice(:stdin, :input)) if place.zero?
-        stage.options[:stdout] = @options[:stdout] if place == last
-        setup = Pipeline.of_stage(place) { Options.setup(stage.argv, whole(stage.options)) }
-        setup.merge!(stdin: [:null, nil])
+        Pipeline.of_stage(place) { Options.setup(stage.argv, whole(stage.options)).merge!(stdin: own_stdin(stage)) }
       end
+    end
+
+    # What a stage reads that is said of it alone.
+    def own_stdin(stage)
+      return [:null, nil] unless stage.own.key?(:stdin)
+
+      given = stage.own[:stdin]
+      Arguments.refuse("stdin", given, FED) if Run.fed_by_thread?(given)
+      Options.stdin_source(given)
     end
 
     # Two openings of one file: the second cuts off what the first has written.

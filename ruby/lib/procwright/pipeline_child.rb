@@ -15,7 +15,8 @@ module Procwright
   #   The stages and options of {pipeline}, and:
   #   @param stdin [Symbol, ...] also `:pipe`, for {PipelineChild#stdin}. What needs a thread to be
   #     read, as a StringIO, is not taken: write it
-  #   @param stdout [Symbol, ...] `:pipe` (the default) for {PipelineChild#stdout}
+  #   @param stdout [Symbol, ...] `:pipe` (the default) for {PipelineChild#stdout}. Each other of a
+  #     {Fan} has to say its own, such as `{ argv: ["gzip"], stdout: "dump.gz" }`
   #   @param stderr [Symbol, ...] `:pipe` (the default) for {PipelineChild#stderr}, a stream for each
   #     stage; `:merged` sends both into the pipe
   #   @param overflow [Symbol, Overflow] the treatment of output that is not read as fast as it
@@ -59,12 +60,13 @@ module Procwright
       @on_timeout = options[:on_timeout]
       pipeline = Pipeline.new(stages, options, @encodings)
       @argvs = pipeline.argvs.freeze
+      @command = pipeline.command
       setup = {
         overflow: overflow(options[:overflow]),
         stall_after: Arguments.seconds("stall_after", options[:stall_after]),
         listens: !@event_hook.nil?
       }
-      @kept = Keeper.watch_pipeline(self, @argvs)
+      @kept = Keeper.watch_pipeline(self, @command)
       @functions = pipeline.spawn(@kept, setup)
       adopt
       @pids = @native.pids.freeze
@@ -192,7 +194,7 @@ module Procwright
     private def adopt = @native = @kept&.instance_variable_get(:@native)
 
     # @private
-    def command = @argvs.map { |argv| Shellwords.join(argv) }.join(" | ")
+    attr_reader :command
 
     # As {Child#explain_silence}.
     # @private

@@ -7,7 +7,7 @@ module Procwright
   StageFunction = Struct.new(:end, :judgement)
 
   # What became of one stage of a pipeline: a {Result}, and its judgement. `stdout` is that of the
-  # last stage alone.
+  # last stage alone, or of each program of a {Fan} there.
   class Stage < Result
     # @return [Symbol] what its end means for the whole: `:success`; `:forgiven`, it could write no
     #   more since the next stage had read enough; `:ignored`, it failed and the rule does not ask;
@@ -20,6 +20,10 @@ module Procwright
     #   `:dropped_bytes`; `:lost_bytes`; `:blocked_s`, the seconds in which it took nothing more. nil
     #   without one
     attr_reader :elastic
+    # @return [Hash{Symbol=>Numeric}, nil] the figures, as those of `elastic`, of what was passed on to
+    #   it as one of a {Fan} at the end: `:bytes_in` came for it, `:bytes_out` were written to its
+    #   stdin, for `:blocked_s` its queue was full. nil of others
+    attr_reader :fan
     # @return [StageFunction, nil] what became of the function behind it; nil without one
     attr_reader :function
 
@@ -28,15 +32,18 @@ module Procwright
       super
       @judgement = raw[:judgement]
       @elastic = raw[:elastic].freeze
+      @fan = raw[:fan].freeze
       @function = raw[:function] && StageFunction.new(*raw[:function]).freeze
     end
 
     def to_h
       parts = super.merge(judgement: judgement, elastic: elastic)
-      function ? parts.merge(function: function.to_h) : parts
+      parts[:fan] = fan if fan
+      parts[:function] = function.to_h if function
+      parts
     end
 
-    def deconstruct_keys(keys) = super.merge(judgement: judgement, elastic: elastic, function: function)
+    def deconstruct_keys(keys) = super.merge(judgement: judgement, elastic: elastic, fan: fan, function: function)
     def inspect = "#<Procwright::Stage #{summary}: #{judgement}>"
   end
 
@@ -76,7 +83,8 @@ module Procwright
     # @return [Array<Stage>] the stages that are to blame
     def failed = stages.select { |stage| stage.judgement == :failed }
 
-    # @return [String, nil] what the last stage wrote; nil where nothing was captured
+    # @return [String, nil] what the last stage wrote; nil where nothing was captured. Of a {Fan} that
+    #   is its last program; each has its own in {stages}
     def stdout = stages.last.stdout
 
     # @return [String, nil] what all stages wrote to stderr, one stage after the other; nil where

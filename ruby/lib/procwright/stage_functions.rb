@@ -20,7 +20,7 @@ module Procwright
       programs = []
       functions = []
       stages.each_with_index do |stage, place|
-        next programs << stage unless stage.respond_to?(:call) && !Hash.try_convert(stage)
+        next programs << stage unless function?(stage)
 
         hint = misplaced(place, stages, programs, functions)
         Arguments.refuse("stages[#{place}]", stage, hint || TAKES) if hint || !takes_two?(stage)
@@ -28,6 +28,9 @@ module Procwright
       end
       [programs, functions]
     end
+
+    # Whether it is a function, and no program.
+    def function?(stage) = stage.respond_to?(:call) && !Hash.try_convert(stage)
 
     def misplaced(place, stages, programs, functions)
       return FIRST if programs.empty?

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use magnus::{
-    Error, IntoValue, Object, RArray, RHash, RModule, RString, Ruby, TryConvert, Value, function,
-};
+use magnus::{Error, IntoValue, Object, RArray, RHash, RModule, Ruby, TryConvert, Value, function};
 use procwright::buffer::Figures;
 use procwright::error::Step;
 use procwright::pipeline::{PipelineReport, SuccessRule};
@@ -59,15 +57,23 @@ fn pipeline(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
         let last_words = collected.stderr.iter();
         let last_words = last_words.map(|one| one.as_deref().unwrap_or_default());
         let texts = Explanations::of(&report, &last_words.collect::<Vec<_>>());
-        let string = |data: Option<Vec<u8>>| data.map(string_from_vec).transpose();
-        let stdout = string(collected.stdout)?;
-        // In an array of Ruby's, since its collector does not look into a Vec.
-        let stderr = ruby.ary_new();
-        for data in collected.stderr {
-            stderr.push(string(data)?)?;
-        }
-        result(ruby, &report, stdout, stderr, texts)
+        let outputs = collected.beside.into_iter().chain([collected.stdout]);
+        let outputs = strings(ruby, outputs)?;
+        let stderr = strings(ruby, collected.stderr)?;
+        result(ruby, &report, outputs, stderr, texts)
     })
+}
+
+/// What was captured as strings, in an array of Ruby's, since its collector does not look into a Vec.
+fn strings(
+    ruby: &Ruby,
+    captured: impl IntoIterator<Item = Option<Vec<u8>>>,
+) -> Result<RArray, Error> {
+    let array = ruby.ary_new();
+    for data in captured {
+        array.push(data.map(string_from_vec).transpose()?)?;
+    }
+    Ok(array)
 }
 
 /// The specs of the stages.
@@ -88,6 +94,8 @@ pub(crate) struct Whole {
     rule: SuccessRule,
     ok_codes: Vec<(usize, Vec<i32>)>,
     elastic: Vec<(usize, Overflow)>,
+    /// How many of the stages stand side by side at the start, and at the end; 0 without a fan.
+    fans: (usize, usize),
     /// By the stages that they are behind.
     functions: Vec<(usize, Arc<FunctionCall>)>,
 }
@@ -118,6 +126,7 @@ impl Whole {
                 let (stage, policy) = <(usize, OverflowParts)>::try_convert(behind)?;
                 Ok((stage, overflow(policy)?))
             })?,
+            fans: options.get("fans")?,
             functions: each(options.get("functions")?, |behind| {
                 let (stage, function) = <(usize, &FunctionHandover)>::try_convert(behind)?;
                 Ok((stage, function.call()))
@@ -126,7 +135,19 @@ impl Whole {
     }
 
     pub(crate) fn of<'a>(&self, stages: impl Iterator<Item = Command<'a>>) -> Pipeline<'a> {
-        let mut pipeline = Pipeline::new(stages)
+        let mut stages: Vec<Command<'a>> = stages.collect();
+        let (first, last) = self.fans;
+        let of_last = stages.split_off(stages.len().saturating_sub(last));
+        let row = stages.split_off(first.min(stages.len()));
+        let mut pipeline = match first {
+            0 => Pipeline::new([]),
+            _ => Pipeline::new([]).fan(stages),
+        };
+        pipeline = row.into_iter().fold(pipeline, Pipeline::pipe);
+        if last > 0 {
+            pipeline = pipeline.fan(of_last);
+        }
+        pipeline = pipeline
             .timeout(self.timeout)
             .idle_timeout(self.idle_timeout)
             .success_rule(self.rule);
@@ -177,32 +198,33 @@ impl Explanations {
     }
 }
 
-/// The result, with what was captured of stdout of the last stage and of stderr of each, a string
+/// The result, with what was captured of stdout of the last stages and of stderr of each, a string
 /// or nil.
 pub(crate) fn result(
     ruby: &Ruby,
     report: &PipelineReport,
-    stdout: Option<RString>,
+    outputs: RArray,
     stderr: RArray,
     texts: Explanations,
 ) -> Result<RHash, Error> {
-    let last = report.stages.len() - 1;
+    let nth = |array: RArray, place: usize| -> Result<Value, Error> {
+        array.entry(isize::try_from(place).unwrap_or(isize::MAX))
+    };
+    let last = report.stages.len() - outputs.len();
     let stages = ruby.ary_new();
     for (place, (stage, text)) in report.stages.iter().zip(texts.stages).enumerate() {
         let hash = report::hash(ruby, &stage.report)?;
         let put = |name: &str, value: Value| hash.aset(ruby.to_symbol(name), value);
         put("explanation", text.into_value_with(ruby))?;
-        let stdout = stdout.filter(|_| place == last);
-        put("stdout", stdout.into_value_with(ruby))?;
-        put(
-            "stderr",
-            stderr.entry(isize::try_from(place).unwrap_or(isize::MAX))?,
-        )?;
+        let stdout = place.checked_sub(last).map(|place| nth(outputs, place));
+        put("stdout", stdout.transpose()?.into_value_with(ruby))?;
+        put("stderr", nth(stderr, place)?)?;
         let judgement = ruby.to_symbol(stage.judgement.name());
         put("judgement", judgement.into_value_with(ruby))?;
-        let buffer = stage.elastic.as_ref();
-        let buffer = buffer.map(|found| figures(ruby, found)).transpose()?;
-        put("elastic", buffer.into_value_with(ruby))?;
+        for (name, found) in [("elastic", &stage.elastic), ("fan", &stage.fan)] {
+            let found = found.as_ref().map(|found| figures(ruby, found));
+            put(name, found.transpose()?.into_value_with(ruby))?;
+        }
         let function = stage.function.map(|found| {
             let names = [found.end.name(), found.judgement.name()];
             ruby.ary_new_from_values(&names.map(|name| ruby.to_symbol(name)))

@@ -264,7 +264,9 @@ impl PipelineChild {
             });
             let words: Vec<&[u8]> = words.collect();
             let texts = Explanations::of(report, &words);
-            result(ruby, report, stdout, stderr, texts).map(Some)
+            let outputs = ruby.ary_new();
+            outputs.push(stdout)?;
+            result(ruby, report, outputs, stderr, texts).map(Some)
         })
     }
 
