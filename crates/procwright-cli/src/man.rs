@@ -126,6 +126,14 @@ const PIPE: &[Section] = &[
                 "procwright pipe --timeout 10m pg_dump app --to zstd -o app.zst",
                 "At most ten minutes; who held up the other is told.",
             ),
+            (
+                "procwright pipe pg_dump app --to zstd -o app.zst --and sha256sum",
+                "Both get all of it. sha256sum writes to stdout, and each is judged.",
+            ),
+            (
+                "procwright pipe ssh a cat log --and ssh b cat log --to sort",
+                "The lines of both, each whole, to one.",
+            ),
         ],
     ),
 ];

@@ -11,8 +11,9 @@ use common::subcommand;
 use serde_json::{Map, Value, json};
 use test_support::{sys, watchdog};
 
-/// What stands between stages: a word of none.
+/// What stands between stages, and between programs side by side: words of none.
 const SEPARATOR: &str = "::next::";
+const BESIDE: &str = "::beside::";
 
 #[test]
 fn pipeline() {
@@ -25,7 +26,13 @@ fn outcome(case: &Value) -> (Output, Value) {
     let folder = tempfile::tempdir().unwrap();
     let report = folder.path().join("report.json");
     let mut command = subcommand("pipe");
-    command.args(["--quiet", "--separator", SEPARATOR]);
+    command.args([
+        "--quiet",
+        "--separator",
+        SEPARATOR,
+        "--and-separator",
+        BESIDE,
+    ]);
     command.arg("--report-to").arg(&report);
     let none = Map::new();
     for (name, value) in case["options"].as_object().unwrap_or(&none) {
@@ -70,11 +77,16 @@ fn outcome(case: &Value) -> (Output, Value) {
         if place > 0 {
             command.arg(SEPARATOR);
         }
-        for word in words.as_array().unwrap() {
-            match word.as_str().unwrap() {
-                "$CHILD" => command.arg(test_children::path()),
-                word => command.arg(word),
-            };
+        for (place, words) in programs(words).into_iter().enumerate() {
+            if place > 0 {
+                command.arg(BESIDE);
+            }
+            for word in words.as_array().unwrap() {
+                match word.as_str().unwrap() {
+                    "$CHILD" => command.arg(test_children::path()),
+                    word => command.arg(word),
+                };
+            }
         }
     }
     let data = stdin(case);
@@ -96,6 +108,12 @@ fn outcome(case: &Value) -> (Output, Value) {
     // Empty where nothing was started.
     let report = std::fs::read(report).unwrap_or_default();
     (output, serde_json::from_slice(&report).unwrap_or_default())
+}
+
+/// The programs of a stage: those of a fan, or the one that it is.
+fn programs(stage: &Value) -> Vec<&Value> {
+    let fan = stage["fan"].as_array();
+    fan.map_or_else(|| vec![stage], |programs| programs.iter().collect())
 }
 
 fn stdin(case: &Value) -> Option<Vec<u8>> {
@@ -131,7 +149,8 @@ fn check(case: &Value) {
             assert_eq!(code, Some(expected), "{name}: {said}");
             let mut words = vec![format!(": {step} "), error.to_string()];
             if let Some(stage) = expect["stage"].as_u64() {
-                let of = case["stages"].as_array().unwrap().len();
+                let stages = case["stages"].as_array().unwrap().iter();
+                let of: usize = stages.map(|stage| programs(stage).len()).sum();
                 words.push(format!("stage {} of {of}, ", stage + 1));
             }
             for words in words {
@@ -212,6 +231,9 @@ fn fact(what: &str, output: &Output, report: &Value) -> Value {
         "stdout_bytes" => stdout.len().into(),
         "passed_on" => stages()
             .map(|stage| stage["elastic"]["bytes_out"].clone())
+            .collect(),
+        "fanned_out" => stages()
+            .map(|stage| stage["fan"]["bytes_out"].clone())
             .collect(),
         "held" => (!held_by(report).is_empty()).into(),
         "survivors" => {

@@ -309,6 +309,124 @@ fn a_buffer_lets_a_stage_end_at_its_own_speed() {
 }
 
 #[test]
+fn programs_side_by_side_at_the_end_get_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let copy = dir.path().join("copy");
+    let save = format!("exec cat >{}", copy.display());
+    let words = ["seq", "9", "--to", "sh", "-c", &save, "--and", "wc", "-l"];
+    ends(&words, 0, "9\n", "");
+    assert_eq!(
+        std::fs::read_to_string(copy).unwrap(),
+        "1\n2\n3\n4\n5\n6\n7\n8\n9\n"
+    );
+    // Both write to stdout, in any order.
+    for options in [&[][..], &["--until", "exit", "--limit", "1MiB"]] {
+        let words = ["seq", "9", "--to", "tail", "-1", "--and", "head", "-1"];
+        let ran = ran(&[options, &words].concat());
+        let mut lines: Vec<&str> = ran.stdout.lines().collect();
+        lines.sort_unstable();
+        assert_eq!((ran.code(), lines), (Some(0), vec!["1", "9"]));
+    }
+    let own = [
+        "--and-separator",
+        ",",
+        "echo",
+        "--and",
+        "--to",
+        "cat",
+        ",",
+        "true",
+    ];
+    ends(&own, 0, "--and\n", "");
+    let ran = ran(&[
+        "yes",
+        "--to",
+        "head",
+        "-1",
+        "--and",
+        "sh",
+        "-c",
+        "read x; exit 3",
+    ]);
+    assert_eq!((ran.code(), ran.stdout.as_str()), (Some(3), "y\n"));
+    let said = "yes | {head -1, sh -c 'read x; exit 3'} failed: stage 3 of 3 exited with code 3";
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+}
+
+#[test]
+fn programs_side_by_side_at_the_start_write_lines_to_the_next() {
+    let words = ["echo", "pear", "--and", "echo", "apple", "--to", "sort"];
+    ends(&words, 0, "apple\npear\n", "");
+    // They read nothing, whatever the command's own stdin is.
+    let mut command = pipe(&["cat", "--and", "cat", "--to", "wc", "-c"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let run = command.spawn().unwrap();
+    let output = run.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "0\n");
+}
+
+#[test]
+fn what_stands_side_by_side_is_in_the_report() {
+    let words = [
+        "--report", "text", "echo", "x", "--to", "cat", "--and", "wc", "-c",
+    ];
+    let text = ran(&words).stderr;
+    let last: Vec<&str> = text.lines().rev().take(2).collect();
+    for (line, number) in last.iter().rev().zip(2..) {
+        let begin = format!("copied to {number}: 2 bytes in, 2 bytes out, at most ");
+        assert!(line.starts_with(&begin), "{text}");
+    }
+    // Nothing is behind the last, and one buffer before each of them.
+    let all = [
+        "--report",
+        "json",
+        "--elastic",
+        "all",
+        "echo",
+        "x",
+        "--to",
+        "cat",
+    ];
+    let ran = ran(&[&all[..], &["--to", "cat", "--and", "cat"]].concat());
+    let report: Value = serde_json::from_str(&ran.stderr).unwrap();
+    let of_each = |name: &str| -> Vec<bool> {
+        let stages = report["stages"].as_array().unwrap().iter();
+        stages.map(|stage| stage[name]["bytes_out"] == 2).collect()
+    };
+    assert_eq!(of_each("elastic"), [true, false, false, false]);
+    assert_eq!(of_each("fan"), [false, false, true, true]);
+}
+
+#[test]
+fn what_cannot_stand_side_by_side_is_refused() {
+    for (words, said) in [
+        (&["cat", "--and"][..], "stage 2 has no program"),
+        (&["cat", "--and", "--to", "cat"], "stage 2 has no program"),
+        (&["cat", "--and", "cat"], "put a program before it"),
+        (
+            &["--stdin", "null", "cat", "--and", "cat", "--to", "cat"],
+            "--stdin is for one program, and 2 stand at the start",
+        ),
+        (
+            &["--elastic", "1", "cat", "--and", "cat", "--to", "cat"],
+            "--elastic names stage 1, which stands beside another",
+        ),
+        (
+            &["--elastic", "2", "cat", "--to", "cat", "--and", "cat"],
+            "--elastic names stage 2, and behind it is none",
+        ),
+        (
+            &["--separator=--and", "cat"],
+            "--and is --separator and --and-separator",
+        ),
+    ] {
+        let ran = self::ran(words);
+        assert_eq!(ran.code(), Some(125), "{words:?}");
+        assert!(ran.stderr.contains(said), "{words:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn a_signal_stops_all_and_ends_the_command() {
     let mut command = subcommand("pipe");
     command.args(child(["sleep-forever", "--print-ready"]));

@@ -39,6 +39,24 @@ fn it_counts_between_stages_and_is_erased_at_the_end() {
 }
 
 #[test]
+fn it_counts_what_each_of_several_is_given() {
+    let says = child(["says", "out:hello\\n", "ack", "out:bye\\n"]);
+    let mut beside = words(&["cat", "--and"]);
+    beside.extend(child(["cat"]));
+    let mut seen = Seen::new(shown(&[], &[says, words(&["cat"]), beside]), 120);
+    let line = "s, 1>2 0 bytes/s 6 bytes, 2>3 0 bytes/s 6 bytes, 2>4 0 bytes/s 6 bytes, \
+                out 0 bytes/s 12 bytes";
+    assert!(seen.until(line), "{:?}", seen.text);
+    seen.master.write_all(b"\n").unwrap();
+    assert_eq!(seen.end(), (Some(0), None));
+    let screen = seen.screen();
+    for said in ["hello", "bye"] {
+        let times = screen.iter().filter(|line| *line == said).count();
+        assert_eq!(times, 2, "{screen:?}");
+    }
+}
+
+#[test]
 fn a_stage_that_takes_nothing_is_seen_and_a_stop_leaves_no_line() {
     let stages = [child(["flood-forever"]), child(["sleep-forever"])];
     let mut seen = Seen::new(shown(&[], &stages), 120);

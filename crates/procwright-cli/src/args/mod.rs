@@ -26,7 +26,7 @@ pub(crate) use buffer::{BufferArgs, BufferOverflowArg};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use habits::Halt;
 pub(crate) use map::MapArgs;
-pub(crate) use pipe::PipeArgs;
+pub(crate) use pipe::{PipeArgs, Row, Stages};
 pub(crate) use queue::{FormatArg, QueueArgs, QueueCommand, RecvArgs, SendArgs, StatArgs};
 pub(crate) use report::{ReportArg, ReportArgs};
 pub(crate) use run::{InputWantedArg, RunArgs};

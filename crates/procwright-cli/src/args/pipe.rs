@@ -1,6 +1,6 @@
 //! Options of `procwright pipe`, and what those of its stages set in their [`Spec`].
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, PathBufValueParser, TypedValueParser};
@@ -14,10 +14,10 @@ use super::surroundings::SurroundingsArgs;
 
 const AFTER: &str = "\
 As in: procwright pipe --timeout 5m zcat log.gz --to grep -c 500
-       procwright pipe --report text yes --to head -1
+       procwright pipe pg_dump app --to zstd -o app.zst --and sha256sum
 
-Each stage is a program with its arguments; there is no shell. A stage that died
-of SIGPIPE since the next one had read enough and ended well is forgiven.
+Each stage is a program with its arguments; there is no shell. Those joined by
+--and stand side by side. A stage that died of SIGPIPE since the next one had read enough and ended well is forgiven.
 Exit code: 0 all well, otherwise that of the last stage which failed, 128+N if
 signal N ended it, 124 stopped by a limit, 125 wrong usage or trouble of our
 own, 126 not executable, 127 not found. More: procwright man pipe, which has
@@ -30,10 +30,15 @@ own, 126 not executable, 127 not found. More: procwright man pipe, which has
 /// stdout of the last and stderr of all are the command's own. All are started, or none. They
 /// have one deadline, and when one has to be stopped, all are. What failed is named, with the
 /// stages that ended only because of it.
+///
+/// Programs with --and between them stand side by side, at the end or at the start: A --to B
+/// --and C gives all that A writes to B and to C, which both write to the command's stdout;
+/// A --and B --to C gives what A and B write to C, by whole lines, and A and B read nothing.
+/// What passes there passes through this command.
 #[derive(Debug, Args)]
 #[command(
     after_help = AFTER,
-    override_usage = "procwright pipe [OPTIONS] [--] CMD [ARG]... --to CMD [ARG]... [--to ...]"
+    override_usage = "procwright pipe [OPTIONS] [--] CMD [ARG]... [--to|--and CMD [ARG]...]..."
 )]
 pub(crate) struct PipeArgs {
     #[command(flatten)]
@@ -90,9 +95,20 @@ pub(crate) struct PipeArgs {
     )]
     pub(crate) separator: OsString,
 
+    /// Have WORD join those side by side, not --and
+    #[arg(
+        long,
+        value_name = "WORD",
+        default_value = "--and",
+        hide_default_value = true,
+        help_heading = "Stages"
+    )]
+    pub(crate) and_separator: OsString,
+
     /// What the first reads instead of our stdin
     ///
-    /// null is /dev/null; a file of that name is ./null.
+    /// null is /dev/null; a file of that name is ./null. Of several side by side each reads
+    /// nothing.
     #[arg(
         long,
         value_name = "null|FILE",
@@ -192,24 +208,101 @@ fn elastic(text: OsString) -> Result<Elastic, String> {
     stages.collect::<Result<_, _>>().map(Elastic::Behind)
 }
 
+/// The programs that are joined.
+#[derive(Clone, Debug)]
+pub(crate) struct Stages {
+    /// The words of each.
+    pub(crate) words: Vec<Vec<OsString>>,
+    row: Row,
+}
+
+/// How many programs stand side by side at each place of the row.
+#[derive(Clone, Debug)]
+pub(crate) struct Row(Vec<usize>);
+
+impl Row {
+    /// How many there are at each place.
+    pub(crate) fn sizes(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().copied()
+    }
+
+    /// The number, from 0, of the first program at the end.
+    pub(crate) fn first_of_last(&self) -> usize {
+        self.0
+            .split_last()
+            .map_or(0, |(_, before)| before.iter().sum())
+    }
+
+    /// The place in the row of a program, and how many stand there.
+    fn place(&self, program: usize) -> (usize, usize) {
+        let mut end = 0;
+        let mut places = self.sizes().enumerate();
+        let found = places.find(|(_, size)| {
+            end += size;
+            program < end
+        });
+        found.unwrap_or_default()
+    }
+
+    /// True if a program may have a buffer behind it: it stands alone, and is read.
+    fn is_alone_and_read(&self, program: usize) -> bool {
+        let (place, size) = self.place(program);
+        size == 1 && place + 1 < self.0.len()
+    }
+
+    /// The programs, from 0, that may have a buffer behind them.
+    pub(crate) fn alone_and_read(&self) -> impl Iterator<Item = usize> {
+        let all = 0..self.first_of_last();
+        all.filter(|program| self.is_alone_and_read(*program))
+    }
+}
+
+impl Stages {
+    /// How they are joined.
+    pub(crate) fn row(&self) -> &Row {
+        &self.row
+    }
+}
+
 impl PipeArgs {
-    /// The words of each stage.
+    /// The programs, and how they are joined.
     ///
     /// # Errors
-    /// A stage without a word, in words for a person.
-    pub(crate) fn stages(&self) -> Result<Vec<Vec<OsString>>, String> {
-        let separator: &OsStr = &self.separator;
-        let stages = self.command.split(|word| word == separator);
-        let stages: Vec<Vec<OsString>> = stages.map(<[OsString]>::to_vec).collect();
-        match stages.iter().position(Vec::is_empty) {
-            None => Ok(stages),
-            Some(place) => Err(format!(
-                "stage {} has no program\n  hint: one stands before and behind each {}, as in: \
-                 procwright pipe yes --to head -1",
-                place + 1,
-                separator.display()
-            )),
+    /// A stage without a word, or a stdin for several, in words for a person.
+    pub(crate) fn stages(&self) -> Result<Stages, String> {
+        let (to, and) = (&self.separator, &self.and_separator);
+        if to == and {
+            return Err(format!(
+                "{} is --separator and --and-separator\n  hint: name two words",
+                to.display()
+            ));
         }
+        let row = self.command.split(|word| word == to);
+        let row = row.map(|place| place.split(|word| word == and));
+        let mut words: Vec<Vec<OsString>> = Vec::new();
+        let sizes = row.map(|programs| {
+            let before = words.len();
+            words.extend(programs.map(<[OsString]>::to_vec));
+            words.len() - before
+        });
+        let row = Row(sizes.collect());
+        if let Some(place) = words.iter().position(Vec::is_empty) {
+            return Err(format!(
+                "stage {} has no program\n  hint: one stands before and behind each {} and {}, as \
+                 in: procwright pipe yes --to head -1",
+                place + 1,
+                to.display(),
+                and.display(),
+            ));
+        }
+        if self.stdin.is_some() && row.0[0] > 1 {
+            return Err(format!(
+                "--stdin is for one program, and {} stand at the start\n  hint: name it as a word \
+                 of the one that reads it",
+                row.0[0]
+            ));
+        }
+        Ok(Stages { words, row })
     }
 
     /// Sets in the `spec` of a stage what the options say about all. Time limits and the stop
@@ -223,6 +316,7 @@ impl PipeArgs {
             stdin: _,
             // The parts of `stages`.
             separator: _,
+            and_separator: _,
             command: _,
             // These are said of the whole.
             success: _,
@@ -236,28 +330,41 @@ impl PipeArgs {
         surroundings.apply_to(spec);
     }
 
-    /// The stages with an elastic buffer behind them, from 0, of so many.
+    /// The stages with an elastic buffer behind them, from 0.
     ///
     /// # Errors
-    /// A stage that is not before another, in words for a person.
-    pub(crate) fn elastic_stages(&self, of: usize) -> Result<Vec<usize>, String> {
-        match &self.elastic {
-            None => Ok(Vec::new()),
-            Some(Elastic::All) => Ok((0..of - 1).collect()),
-            Some(Elastic::Behind(stages)) => match stages.iter().find(|stage| **stage >= of) {
-                None => Ok(stages.iter().map(|stage| stage - 1).collect()),
-                Some(stage) => Err(format!(
-                    "--elastic names stage {stage}, and behind it is none\n  hint: there {} {of}, \
+    /// A stage that is not before another, or not alone, in words for a person.
+    pub(crate) fn elastic_stages(&self, row: &Row) -> Result<Vec<usize>, String> {
+        let stages = match &self.elastic {
+            None => return Ok(Vec::new()),
+            Some(Elastic::All) => return Ok(row.alone_and_read().collect()),
+            Some(Elastic::Behind(stages)) => stages.iter().map(|stage| stage - 1),
+        };
+        let of: usize = row.sizes().sum();
+        for stage in stages
+            .clone()
+            .filter(|stage| !row.is_alone_and_read(*stage))
+        {
+            let number = stage + 1;
+            return Err(match stage < row.first_of_last() {
+                true => format!(
+                    "--elastic names stage {number}, which stands beside another\n  hint: put a cat \
+                     behind them, and the buffer behind that"
+                ),
+                false => format!(
+                    "--elastic names stage {number}, and behind it is none\n  hint: there {} {of}, \
                      which count from 1, and a buffer is between two",
                     if of == 1 { "is" } else { "are" },
-                )),
-            },
+                ),
+            });
         }
+        Ok(stages.collect())
     }
 
-    /// What the first stage reads.
-    pub(crate) fn first_stdin(&self) -> Stdin {
+    /// What the first stage reads, which is nothing if there are several.
+    pub(crate) fn first_stdin(&self, row: &Row) -> Stdin {
         match &self.stdin {
+            None if row.0[0] > 1 => Stdin::Null,
             None => Stdin::Inherit,
             Some(path) if path.as_os_str() == "null" => Stdin::Null,
             Some(path) => Stdin::File(path.clone()),

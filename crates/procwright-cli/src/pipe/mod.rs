@@ -15,7 +15,7 @@ use procwright::{
     Beyond, BoxError, Command, Event, Limit, Overflow, Pipeline, Reason, Sink, Spec, Stdin,
 };
 
-use crate::args::PipeArgs;
+use crate::args::{PipeArgs, Row, Stages};
 use crate::exit::Termination;
 use crate::progress::{PERIOD, ProgressLine};
 use crate::report_file::ReportFile;
@@ -49,18 +49,19 @@ pub(crate) fn pipe(args: &PipeArgs) -> Result<Termination, Termination> {
     // does for services, hardly means the stages; `--ignore-signal PIPE` does.
     ignored.retain(|signal| *signal != Signal::PIPE);
     let stages = args.stages().map_err(Termination::trouble)?;
-    check_stage_numbers(args, stages.len()).map_err(Termination::trouble)?;
-    let elastic = args.elastic_stages(stages.len());
+    let words = &stages.words;
+    check_stage_numbers(args, words.len()).map_err(Termination::trouble)?;
+    let elastic = args.elastic_stages(stages.row());
     let elastic = elastic.map_err(Termination::trouble)?;
-    check_files(args).map_err(Termination::trouble)?;
-    if stages.len() == 1 && stages[0].iter().any(|word| word == "|") {
+    check_files(args, stages.row()).map_err(Termination::trouble)?;
+    if words.len() == 1 && words[0].iter().any(|word| word == "|") {
         message::print(
             "there is one stage, and | is a word of it\n  \
              hint: stages are joined by --to, as in: procwright pipe sort --to head -1",
         );
     }
-    let are_lines: Vec<bool> = stages.iter().map(|stage| is_a_line(stage)).collect();
-    let specs = specs(stages, args, &ignored);
+    let are_lines: Vec<bool> = words.iter().map(|stage| is_a_line(stage)).collect();
+    let specs = specs(&stages, args, &ignored);
     // Opened before anything starts: a pipeline whose report cannot be written is not run.
     let report_file = ReportFile::asked(&args.report)?;
     let line = match args.progress {
@@ -70,7 +71,7 @@ pub(crate) fn pipe(args: &PipeArgs) -> Result<Termination, Termination> {
     let stop = specs[0].stop;
     let mut signals = PipeSignals::block(stop)
         .map_err(|error| Termination::trouble(format_args!("cannot catch signals: {error}")))?;
-    let pipeline = pipeline(specs, &elastic, line.as_ref(), args);
+    let pipeline = pipeline(specs, stages.row(), &elastic, line.as_ref(), args);
     let mut result = pipeline.watch(&mut signals).run();
     if let Some(line) = line {
         line.end();
@@ -83,7 +84,7 @@ pub(crate) fn pipe(args: &PipeArgs) -> Result<Termination, Termination> {
     let (fatal, was_interrupted) = (signals.fatal(), signals.was_interrupted());
     // Nothing from here on has to be protected from a signal.
     drop(signals);
-    let termination = outcome(&result, fatal, was_interrupted);
+    let termination = outcome(&result, stages.row(), fatal, was_interrupted);
     let (Some(output), Some(form)) = (output(&result), args.report.form()) else {
         return Ok(termination);
     };
@@ -110,13 +111,13 @@ fn check_stage_numbers(args: &PipeArgs, of: usize) -> Result<(), String> {
 }
 
 /// Checks that no two options name one file.
-fn check_files(args: &PipeArgs) -> Result<(), String> {
+fn check_files(args: &PipeArgs, row: &Row) -> Result<(), String> {
     let mut written: Vec<(&str, PathBuf)> = Vec::new();
     let report_to = args.report.report_to.as_ref();
     if let Some(path) = report_to.filter(|path| !ReportFile::is_stdout(path)) {
         written.push(("--report-to", path.clone()));
     }
-    let (read, inherits) = match args.first_stdin() {
+    let (read, inherits) = match args.first_stdin(row) {
         Stdin::File(path) => (vec![("--stdin", path)], false),
         Stdin::Inherit => (Vec::new(), true),
         _ => (Vec::new(), false),
@@ -125,15 +126,15 @@ fn check_files(args: &PipeArgs) -> Result<(), String> {
 }
 
 /// The spec of each stage.
-fn specs(stages: Vec<Vec<OsString>>, args: &PipeArgs, ignored: &[Signal]) -> Vec<Spec> {
-    let last = stages.len() - 1;
-    let specs = stages.into_iter().enumerate().map(|(place, words)| {
+fn specs(stages: &Stages, args: &PipeArgs, ignored: &[Signal]) -> Vec<Spec> {
+    let row = stages.row();
+    let specs = stages.words.iter().enumerate().map(|(place, words)| {
         let mut spec = Spec::new(words);
         args.apply_to(&mut spec);
         // The whole has them.
         (spec.timeout, spec.idle_timeout) = (Timeout::NEVER, Timeout::NEVER);
         if place == 0 {
-            spec.stdin = args.first_stdin();
+            spec.stdin = args.first_stdin(row);
         }
         // A pipe is put between only for what has to see the output.
         let sees = !args
@@ -148,7 +149,7 @@ fn specs(stages: Vec<Vec<OsString>>, args: &PipeArgs, ignored: &[Signal]) -> Vec
             true => Sink::Relay,
             false => Sink::Inherit,
         };
-        if place == last {
+        if place >= row.first_of_last() {
             spec.stdout = own();
         }
         spec.stderr = match args.quiet {
@@ -171,12 +172,12 @@ fn specs(stages: Vec<Vec<OsString>>, args: &PipeArgs, ignored: &[Signal]) -> Vec
 /// far it is.
 fn pipeline<'a>(
     specs: Vec<Spec>,
+    row: &Row,
     elastic: &[usize],
     line: Option<&Arc<ProgressLine>>,
     args: &PipeArgs,
 ) -> Pipeline<'a> {
-    let last = specs.len() - 1;
-    let stages = specs.into_iter().map(|spec| {
+    let mut stages = specs.into_iter().map(|spec| {
         let relays = |sink: &Sink| matches!(sink, Sink::Relay);
         let passes_on = relays(&spec.stdout) || relays(&spec.stderr);
         let stage = Command::from_spec(spec).on_event(print_event);
@@ -185,7 +186,14 @@ fn pipeline<'a>(
             None => stage,
         }
     });
-    let mut pipeline = Pipeline::new(stages)
+    let joined = row.sizes().fold(Pipeline::new([]), |joined, size| {
+        let programs = stages.by_ref().take(size);
+        match size {
+            1 => programs.fold(joined, Pipeline::pipe),
+            _ => joined.fan(programs),
+        }
+    });
+    let mut pipeline = joined
         .success_rule(args.success.into())
         .timeout(args.limits.timeout.unwrap_or(Timeout::NEVER))
         .idle_timeout(args.limits.idle_timeout.unwrap_or(Timeout::NEVER))
@@ -194,7 +202,7 @@ fn pipeline<'a>(
         pipeline = pipeline.ok_codes(ok.stage - 1, ok.codes.iter().copied());
     }
     if let Some(line) = line {
-        for place in 0..last {
+        for place in row.alone_and_read() {
             pipeline = pipeline.elastic(place, COUNTING);
         }
         let mut progress = PipeProgress::new(line);
@@ -219,6 +227,7 @@ fn output(result: &Result<PipelineOutput, Error>) -> Option<&PipelineOutput> {
 /// Ctrl-C was left to the stages.
 fn outcome(
     result: &Result<PipelineOutput, Error>,
+    row: &Row,
     fatal: Option<i32>,
     was_interrupted: bool,
 ) -> Termination {
@@ -241,10 +250,9 @@ fn outcome(
         return Termination::OK;
     }
     // That nobody reads our stdout is no news: the last stage has found out as in a shell.
-    let last = report.stages.len() - 1;
-    let is_unread = report
-        .failed()
-        .all(|(place, stage)| place == last && stage.report.status.signal() == Some(Signal::PIPE));
+    let is_unread = report.failed().all(|(place, stage)| {
+        place >= row.first_of_last() && stage.report.status.signal() == Some(Signal::PIPE)
+    });
     // Neither is Ctrl-C to whom has pressed it.
     let is_interrupt = was_interrupted
         && report

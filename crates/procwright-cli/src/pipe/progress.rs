@@ -18,8 +18,8 @@ const MUCH: u64 = 2 << 20;
 pub(super) struct PipeProgress {
     line: Arc<ProgressLine>,
     started: Instant,
-    /// The time of the latest update, and what had passed by then: behind each stage.
-    latest: (Instant, Vec<Passed>),
+    /// The time of the latest update, and what had passed by then, by the names of the places.
+    latest: (Instant, Vec<(String, Passed)>),
 }
 
 /// What has passed at one place.
@@ -64,23 +64,12 @@ impl PipeProgress {
         if stages.iter().any(|stage| stage.program.stopping) {
             items.push(ProgressItem::new("stopping"));
         }
-        let passed = stages.iter().map(|stage| match stage.elastic {
-            Some(figures) => Passed::through(figures),
-            None => Passed {
-                bytes: stage.program.stdout.map_or(0, |flow| flow.bytes),
-                ..Passed::default()
-            },
-        });
-        let (then, before) = std::mem::replace(&mut self.latest, (now, passed.collect()));
+        let (then, before) = std::mem::replace(&mut self.latest, (now, passed(stages)));
         let time = now.saturating_duration_since(then);
-        for (place, (stage, passed)) in stages.iter().zip(&self.latest.1).enumerate() {
-            let before = before.get(place).copied().unwrap_or_default();
-            if stage.elastic.is_some() {
-                let name = format!("{}>{}", place + 1, place + 2);
-                items.push(item(&name, before, *passed, time));
-            } else if stage.program.stdout.is_some() {
-                items.push(item("out", before, *passed, time));
-            }
+        for (name, passed) in &self.latest.1 {
+            let same = before.iter().find(|(other, _)| other == name);
+            let before = same.map(|(_, passed)| *passed).unwrap_or_default();
+            items.push(item(name, before, *passed, time));
         }
         let errors = stages.iter().filter_map(|stage| stage.program.stderr);
         match errors.map(|flow| flow.bytes).sum() {
@@ -89,6 +78,35 @@ impl PipeProgress {
         }
         items
     }
+}
+
+/// What has passed at each place, under its name: between two stages that count from 1, and out of
+/// the last.
+fn passed(stages: &[StageMoment<'_>]) -> Vec<(String, Passed)> {
+    let mut all = Vec::with_capacity(stages.len());
+    // The one that a fan copies stands before the first program of that.
+    let mut copied = 0;
+    for (place, stage) in stages.iter().enumerate() {
+        if let Some(figures) = stage.fan {
+            all.push((format!("{copied}>{}", place + 1), Passed::through(figures)));
+            continue;
+        }
+        copied = place + 1;
+        if let Some(figures) = stage.elastic {
+            let name = format!("{}>{}", place + 1, place + 2);
+            all.push((name, Passed::through(figures)));
+        }
+    }
+    let outputs = stages.iter().filter_map(|stage| stage.program.stdout);
+    let bytes = outputs.map(|flow| flow.bytes);
+    if let Some(bytes) = bytes.reduce(|one, other| one + other) {
+        let out = Passed {
+            bytes,
+            ..Passed::default()
+        };
+        all.push(("out".to_owned(), out));
+    }
+    all
 }
 
 /// What has passed at a place since the latest update, `time` ago, and what in all.

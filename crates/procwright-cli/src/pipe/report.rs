@@ -61,16 +61,19 @@ fn text(report: &PipelineReport, coloured: bool) -> String {
     }
     for (place, stage) in report.stages.iter().enumerate() {
         if let Some(figures) = &stage.elastic {
-            let _ = writeln!(text, "{}", buffer(place, figures));
+            let _ = writeln!(text, "{}", passed("buffer behind", place, figures));
+        }
+        if let Some(figures) = &stage.fan {
+            let _ = writeln!(text, "{}", passed("copied to", place, figures));
         }
     }
     text
 }
 
-/// The line of the buffer behind a stage.
-fn buffer(place: usize, figures: &Figures) -> String {
+/// The line of the buffer behind a stage, or of what was copied to one.
+fn passed(what: &str, place: usize, figures: &Figures) -> String {
     let mut text = format!(
-        "buffer behind {}: {} in, {} out, at most {} waiting, {} of them on disk",
+        "{what} {}: {} in, {} out, at most {} waiting, {} of them on disk",
         place + 1,
         HumanBytes(figures.bytes_in),
         HumanBytes(figures.bytes_out),

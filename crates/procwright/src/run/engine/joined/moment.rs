@@ -19,6 +19,9 @@ pub struct StageMoment<'m> {
     /// Figures of the [elastic buffer](crate::Pipeline::elastic) behind it; none without one,
     /// where nobody knows what has passed to the next stage.
     pub elastic: Option<Figures>,
+    /// Figures of what was passed on to it as one of several programs that read the same one: see
+    /// [`StageReport::fan`](crate::pipeline::StageReport::fan).
+    pub fan: Option<Figures>,
 }
 
 /// Called with how far each stage is.
@@ -33,9 +36,12 @@ impl<M: Memory> JoinedRuns<'_, M> {
         };
         let stages = self.runs.iter().enumerate().map(|(place, run)| {
             let is_running = !run.program.has_exited();
+            let before = self.shape.before(place);
+            let before = before.and_then(|(at, reader)| Some((self.joints.get(at)?, reader)));
             StageMoment {
                 program: moment(&run.streams, &run.program.running, is_running, &run.phase),
                 elastic: self.joints.get(place).and_then(Joint::figures),
+                fan: before.and_then(|(joint, reader)| joint.fan_figures(reader)),
             }
         });
         let stages: Vec<StageMoment<'_>> = stages.collect();
