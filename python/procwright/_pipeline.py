@@ -158,11 +158,7 @@ class Plan:
         if "check" in given:
             hint = "; which codes of a stage are no failure is said by ok_codes={0: [1]}"
             flag("check", given["check"], hint)
-        if first > 1 and not given["input"] is given["stdin"] is None:
-            raise InvalidValue(
-                "input and stdin are for one program: give those of a Fan their own, as "
-                "Fan({'args': ..., 'stdin': ...}, ...)"
-            )
+        _refuse_two_ends(function, given, stages, first, fan)
         word("success", given["success"], ("forgiving", "strict", "last"))
         if on_event is not None:
             callback("on_event", on_event)
@@ -276,6 +272,36 @@ def result_of(
 ) -> PipelineResult[Any]:
     """The result of a pipeline whose stages were given `args`."""
     return PipelineResult(args, raw, decoding, _failure)
+
+
+def _refuse_two_ends(
+    function: Callable[..., Any],
+    given: Mapping[str, Any],
+    stages: tuple[Any, ...],
+    first: int,
+    fan: int,
+) -> None:
+    """Refuses what would be said twice of one end, by the whole and by a program of a `Fan`."""
+
+    def says(stage: Any, end: str) -> bool:
+        return hasattr(stage, "keys") and end in stage
+
+    for name in ("input", "stdin"):
+        if given[name] is None:
+            continue
+        if first > 1:
+            raise InvalidValue(
+                "input and stdin are for one program: give those of a Fan their own, as "
+                "Fan({'args': ..., 'stdin': ...}, ...)"
+            )
+        if first == 1 and says(stages[0], "stdin"):
+            hint = "the first program has a stdin of its own: leave one of them out"
+            raise bad_value(name, given[name], hint)
+    of_whole: dict[str, Any] = function.__kwdefaults__ or {}
+    # The default is not told from its value.
+    if given["stdout"] is not of_whole["stdout"] and fan > 0 and says(stages[-1], "stdout"):
+        hint = "the last program of the Fan has a stdout of its own: leave one of them out"
+        raise bad_value("stdout", given["stdout"], hint)
 
 
 def _stage(

@@ -148,6 +148,25 @@ def test_what_a_fan_cannot_be():
     assert Fan(["cat"]) == Fan(["cat"]) != fan
 
 
+def test_no_end_is_said_twice(tmp_path):
+    fan = Fan(["cat"], {"args": ["cat"], "stdout": DEVNULL})
+    words = "^stdout is .*: the last program of the Fan has a stdout of its own"
+    for call in pipeline, procwright.spawn_pipeline:
+        for other in tmp_path / "x", DEVNULL:
+            with pytest.raises(InvalidValue, match=words):
+                call(["cat"], fan, stdout=other)
+    assert not (tmp_path / "x").exists()
+    assert pipeline(["echo", "x"], fan, stdout=procwright.CAPTURE).stdout is None
+    own = Fan({"args": ["cat"], "stdin": DEVNULL})
+    for given in {"input": b"x"}, {"stdin": DEVNULL}:
+        (name,) = given
+        words = f"^{name} is .*: the first program has a stdin of its own"
+        with pytest.raises(InvalidValue, match=words):
+            pipeline(own, ["cat"], **given)
+    assert pipeline(own, ["cat"]).stdout == b""
+    assert pipeline(Fan(["cat"]), ["cat"], input=b"x").stdout == b"x"
+
+
 def test_an_iterator_feeds_all_and_shell_lines_are_taken():
     given = iter(["a\n", "b\n"])
     result = pipeline("cat", Fan("wc -l", "sort -r"), shell=True, stdin=given, text=True)
