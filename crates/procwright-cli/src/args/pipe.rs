@@ -31,9 +31,9 @@ own, 126 not executable, 127 not found. More: procwright man pipe, which has
 /// have one deadline, and when one has to be stopped, all are. What failed is named, with the
 /// stages that ended only because of it.
 ///
-/// Programs with --and between them stand side by side, at the end or at the start: A --to B
-/// --and C gives all that A writes to B and to C, which both write to the command's stdout;
-/// A --and B --to C gives what A and B write to C, by whole lines, and A and B read nothing.
+/// Programs with --and between them stand side by side: A --to B --and C gives all that A writes
+/// to B and to C, which both write to the command's stdout; A --and B --to C gives what A and B
+/// write to C, by whole lines, and A and B read nothing; A --to B --and C --to D does both.
 /// What passes there passes through this command.
 #[derive(Debug, Args)]
 #[command(
@@ -341,10 +341,8 @@ impl PipeArgs {
             Some(Elastic::Behind(stages)) => stages.iter().map(|stage| stage - 1),
         };
         let of: usize = row.sizes().sum();
-        for stage in stages
-            .clone()
-            .filter(|stage| !row.is_alone_and_read(*stage))
-        {
+        let mut wrong = stages.clone();
+        if let Some(stage) = wrong.find(|stage| !row.is_alone_and_read(*stage)) {
             let number = stage + 1;
             return Err(match stage < row.first_of_last() {
                 true => format!(

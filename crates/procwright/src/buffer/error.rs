@@ -37,6 +37,16 @@ pub enum Error {
         /// The offset in the stream of the first byte that was too much.
         offset: u64,
     },
+    /// A line of one of several programs in the middle of a pipeline is longer than may be kept. All
+    /// whole lines that came before have been passed on.
+    #[error(
+        "a line of more than {most} bytes: lines of programs side by side in the middle are kept \
+         until they are whole"
+    )]
+    LineTooLong {
+        /// The most that is kept of a line.
+        most: usize,
+    },
     /// Bytes that lay on disk cannot be read again. What is behind them has not
     /// been passed on.
     #[error("{length} bytes at offset {offset} were on disk and cannot be read: {source}")]

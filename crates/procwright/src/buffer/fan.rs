@@ -446,4 +446,20 @@ mod tests {
         reads.join().unwrap();
         assert!(late.join().unwrap() >= 64 << 10);
     }
+
+    #[test]
+    fn after_an_error_nobody_is_waited_for() {
+        let (mut input, mut readers, thread) = fan(Overflow::Fail { memory: 64 << 10 }, 2);
+        let mut first = readers[0].take().unwrap();
+        let reads = std::thread::spawn(move || first.read_to_end(&mut Vec::new()).unwrap());
+        let chunk = [0; 4096];
+        while procwright_os::signal::without_sigpipe(|| input.write_all(&chunk)).is_ok() {}
+        // The second reads nothing, as one that waits for the end of the first.
+        let failure = thread.join().unwrap().err().unwrap();
+        assert_eq!(failure.outputs.len(), 2);
+        assert!(!reads.is_finished());
+        drop(failure);
+        assert!(reads.join().unwrap() >= 64 << 10);
+        drop(readers);
+    }
 }

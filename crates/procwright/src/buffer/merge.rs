@@ -15,14 +15,24 @@ use procwright_os::poll::{self, Fd, Flags};
 use procwright_os::time::Deadline;
 use procwright_os::wake::Wake;
 
-/// The most that is read at once, and of a line that is kept until its end has come.
+/// The most that is read at once, and of a line that is kept until its end has come where a longer
+/// one passes.
 const CHUNK: usize = 64 << 10;
+/// The most that is kept of a line where a longer one fails.
+const MOST: usize = 16 << 20;
+
+/// What becomes of a long line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LongLine {
+    /// From 64 KiB on it is passed on as it comes, and the other inputs wait until it is over: so no
+    /// more than that is kept for each.
+    Passes,
+    /// It is kept, and one of more than 16 MiB is an error: no input ever waits for another.
+    Fails,
+}
 
 /// Several inputs whose lines go to one output, each whole, in the order in which their ends come.
-///
-/// A line of more than 64 KiB is passed on as it comes, and the other inputs wait until it is over:
-/// so no more than that is kept for each, and nothing is lost or torn. A last line without an end
-/// gets one if something comes behind it.
+/// Nothing is lost or torn. A last line without an end gets one if something comes behind it.
 ///
 /// *Rejected: one pipe that all write to,* whose bytes pass through nobody: a program that writes
 /// its lines in blocks, as most do to a pipe, has them torn at the ends of these. *A queue for each
@@ -30,6 +40,7 @@ const CHUNK: usize = 64 << 10;
 /// one writer, and of several that write to one reader none is the fast one for long.
 pub(crate) struct Merge {
     inputs: Vec<Input>,
+    long: LongLine,
     output: Arc<CloseOnFork>,
     cut: Arc<Wake>,
     growth: PipeGrowth,
@@ -60,7 +71,12 @@ enum Over {
 
 impl Merge {
     /// What passes on from `inputs` to `output`, which does not block, until `cut` rings.
-    pub(crate) fn new(inputs: Vec<OwnedFd>, output: Arc<CloseOnFork>, cut: Arc<Wake>) -> Merge {
+    pub(crate) fn new(
+        inputs: Vec<OwnedFd>,
+        long: LongLine,
+        output: Arc<CloseOnFork>,
+        cut: Arc<Wake>,
+    ) -> Merge {
         let input = |fd| Input {
             fd: Some(CloseOnFork::new(fd)),
             growth: PipeGrowth::default(),
@@ -69,6 +85,7 @@ impl Merge {
         };
         Merge {
             inputs: inputs.into_iter().map(input).collect(),
+            long,
             output,
             cut,
             growth: PipeGrowth::default(),
@@ -162,20 +179,26 @@ impl Merge {
                 input.growth.moved(fd, n);
                 input.taken += n as u64;
                 let mut line = std::mem::take(&mut input.line);
-                let whole = memrchr(b'\n', &line).map_or(0, |end| end + 1);
+                // What was kept has no end.
+                let whole = memrchr(b'\n', &line[kept..]).map_or(0, |end| kept + end + 1);
                 // One that is too long, or was begun, goes on to be written as it comes.
                 let is_begun = self.holder == Some(at) && whole == 0;
-                let written = match is_begun || line.len() - whole > CHUNK {
-                    true => line.len(),
-                    false => whole,
+                let is_long = line.len() - whole > CHUNK;
+                let written = match self.long {
+                    LongLine::Passes if is_begun || is_long => line.len(),
+                    LongLine::Passes | LongLine::Fails => whole,
                 };
                 self.write(&line[..written])?;
                 if written > 0 {
                     self.holder = (line[written - 1] != b'\n').then_some(at);
                 }
                 line.drain(..written);
+                let is_too_long = line.len() > MOST;
                 self.inputs[at].line = line;
-                Ok(())
+                match is_too_long {
+                    true => Err(Over::Failed(Error::LineTooLong { most: MOST })),
+                    false => Ok(()),
+                }
             }
             Ok(_) => {
                 input.fd = None;
@@ -232,8 +255,12 @@ mod tests {
     use super::*;
     use procwright_os::pipe;
 
-    /// What comes out, of inputs that are written by turns.
     fn merged(turns: &[(usize, &[u8])]) -> Vec<u8> {
+        merged_by(LongLine::Passes, turns)
+    }
+
+    /// What comes out, of inputs that are written by turns.
+    fn merged_by(long: LongLine, turns: &[(usize, &[u8])]) -> Vec<u8> {
         let (mut read, write) = std::io::pipe().unwrap();
         pipe::set_nonblocking(&write).unwrap();
         let count = turns.iter().map(|(at, _)| at + 1).max().unwrap_or(1);
@@ -242,7 +269,7 @@ mod tests {
         let inputs = inputs.into_iter().map(OwnedFd::from).collect();
         let output = Arc::new(CloseOnFork::new(write.into()));
         let cut = Arc::new(Wake::new().unwrap());
-        let mut merge = Merge::new(inputs, output, cut);
+        let mut merge = Merge::new(inputs, long, output, cut);
         let reads = std::thread::spawn(move || {
             let mut all = Vec::new();
             read.read_to_end(&mut all).unwrap();
@@ -307,8 +334,42 @@ mod tests {
         ];
         let expected = [b"a\n", &*part.repeat(3), b"\nb\n"].concat();
         assert!(merged(&turns) == expected);
+        // Kept, it comes behind those that have ended before.
+        let expected = [b"a\nb\n", &*part.repeat(3), b"\n"].concat();
+        assert!(merged_by(LongLine::Fails, &turns) == expected);
         // One that never ends is over with its input.
         let expected = [b"a\n", &*part.repeat(3), b"\nb\n"].concat();
         assert!(merged(&turns[..5]) == expected);
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_to_be_kept_is_an_error_and_ends_all() {
+        let (mut read, write) = std::io::pipe().unwrap();
+        pipe::set_nonblocking(&write).unwrap();
+        let output = Arc::new(CloseOnFork::new(write.into()));
+        let cut = Arc::new(Wake::new().unwrap());
+        let (inputs, mut writers): (Vec<_>, Vec<_>) =
+            (0..2).map(|_| std::io::pipe().unwrap()).unzip();
+        let inputs = inputs.into_iter().map(OwnedFd::from).collect();
+        let merge = Merge::new(inputs, LongLine::Fails, Arc::clone(&output), cut);
+        let merging = std::thread::spawn(|| merge.run());
+        writers[1].write_all(b"a\n").unwrap();
+        let mut line = [0; 2];
+        read.read_exact(&mut line).unwrap();
+        assert_eq!(&line, b"a\n");
+        let chunk = vec![b'x'; CHUNK];
+        let mut refused = Ok(());
+        let mut written = 0;
+        while refused.is_ok() {
+            refused = procwright_os::signal::without_sigpipe(|| writers[0].write_all(&chunk));
+            written += CHUNK;
+        }
+        assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+        assert!(written > MOST);
+        let error = merging.join().unwrap().unwrap_err();
+        assert!(
+            matches!(error, Error::LineTooLong { most: MOST }),
+            "{error}"
+        );
     }
 }

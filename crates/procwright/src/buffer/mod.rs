@@ -50,7 +50,7 @@ use procwright_os::{fd, file};
 pub use crate::spool::elastic::{Event, Figures, Monitor};
 pub use error::Error;
 pub(crate) use fan::{Fan, FanFailure, WayView};
-pub(crate) use merge::Merge;
+pub(crate) use merge::{LongLine, Merge};
 
 use read_input::{Stopped, read_input};
 use write_output::{OutputFailure, write_output};

@@ -141,10 +141,10 @@ impl<'a> Pipeline<'a> {
         self
     }
 
-    /// Adds programs that stand side by side: at the end of the pipeline each of them gets all that
-    /// the stage before writes, as behind `tee`, and at its start what all of them write goes into
-    /// the next one, by whole lines. They are stages like others, counted, judged, limited and
-    /// stopped like others. In the middle there is none.
+    /// Adds programs that stand side by side: each of them gets all that the stage before writes, as
+    /// behind `tee`, and what all of them write goes into the next one, by whole lines. At the end of
+    /// the pipeline there is no next one, and at its start none before. They are stages like others,
+    /// counted, judged, limited and stopped like others.
     ///
     /// **At the end** each has a stdout of its own ([`stdout_of`](PipelineOutput::stdout_of)).
     /// What passes goes through this process, by a thread and one more for each of them. One that
@@ -172,6 +172,20 @@ impl<'a> Pipeline<'a> {
     /// whole, and those of one program in their order; a last line without an end gets one if
     /// another comes behind it. Of a line of more than 64 KiB the rest is waited for, and the
     /// other programs wait meanwhile. What passes goes through this process, by one thread.
+    ///
+    /// **In the middle** they are both. None of them ever waits for another to write: a line is kept
+    /// until its end has come, and one of more than 16 MiB ends the pipeline with an error.
+    ///
+    /// ```
+    /// use procwright::Command;
+    ///
+    /// let even = Command::shell("sed -n '2~2s/$/ is even/p'");
+    /// let odd = Command::shell("sed -n '1~2s/$/ is odd/p'");
+    /// let numbers = Command::new("seq").arg("4").fan([even, odd]).pipe(Command::new("sort"));
+    /// let output = numbers.check().run()?;
+    /// assert_eq!(output.stdout, b"1 is odd\n2 is even\n3 is odd\n4 is even\n");
+    /// # Ok::<(), procwright::pipeline::Error>(())
+    /// ```
     ///
     /// ```
     /// use procwright::{Command, Pipeline};
@@ -401,12 +415,12 @@ impl<'a> Pipeline<'a> {
         let of = self.stages.len();
         let shape = self.shape();
         let (rule, ok_codes) = (self.rule, self.ok_codes);
-        let commands = Commands::of(&self.stages, shape);
+        let commands = Commands::of(&self.stages, &shape);
         let mut stages = Vec::with_capacity(of);
-        let mut behinds = behinds(&self.elastic, self.functions, shape);
+        let mut behinds = behinds(&self.elastic, self.functions, &shape);
         for (place, stage) in self.stages.into_iter().enumerate() {
             let behind = behinds.remove(&place);
-            let stage = joinable(stage, place, shape, self.stop);
+            let stage = joinable(stage, place, &shape, self.stop);
             let stage = stage.map(|(spec, hooks)| JoinedStage {
                 spec,
                 hooks,
@@ -424,73 +438,64 @@ impl<'a> Pipeline<'a> {
 
     /// Which stage reads what which other writes.
     pub(super) fn shape(&self) -> Shape {
-        let size = |fan: Option<&(usize, usize)>| fan.map_or(1, |(_, programs)| *programs);
-        let first = self.fans.first().filter(|(before, _)| *before == 0);
-        let last = self.fans.last().filter(|(before, _)| *before > 0);
-        Shape::new(self.stages.len(), size(first), size(last))
+        let mut sizes = Vec::with_capacity(self.stages.len());
+        let mut end = 0;
+        for (before, programs) in self.fans.iter().copied() {
+            sizes.extend(std::iter::repeat_n(1, before - end));
+            sizes.push(programs);
+            end = before + programs;
+        }
+        sizes.extend(std::iter::repeat_n(1, self.stages.len() - end));
+        Shape::new(sizes)
     }
 
-    /// Finds a fan that is neither at the start nor at the end.
+    /// Finds a fan that is alone, or beside another.
     fn check_fans(&self) -> Result<(), Invalid> {
         let wrong = |problem: &str, hint: &str| Err(Invalid::new("fan", problem, hint));
         let of = self.stages.len();
-        for (nth, (before, programs)) in self.fans.iter().copied().enumerate() {
-            if programs == 0 {
-                return wrong("has no program", "name one at least");
-            }
-            let end = before + programs;
-            if before == 0 {
-                if end == of && programs > 1 {
-                    return wrong(
-                        "is all that there is",
-                        "put a program before it, or one behind it, such as a cat",
-                    );
-                }
-                continue;
-            }
-            let has_function_behind = self.functions.iter().any(|(place, _)| *place >= end);
-            if end != of || has_function_behind {
-                return wrong(
-                    "has something behind it, and something before it",
-                    "one at the start may have something behind it; of one at the end each \
-                     program has an output of its own, and what is to be behind it can be named \
-                     with it as `sh -c 'a | b'`",
-                );
-            }
-            if nth > 0 && self.fans[nth - 1] == (0, before) && before > 1 && programs > 1 {
-                return wrong(
-                    "has another before it, and no program between",
-                    "put one between, such as a cat",
-                );
-            }
+        if self.fans.iter().any(|(_, programs)| *programs == 0) {
+            return wrong("has no program", "name one at least");
         }
-        Ok(())
+        let sizes: Vec<usize> = self.shape().row().map(|runs| runs.len()).collect();
+        if of > 1 && sizes == [of] {
+            return wrong(
+                "is all that there is",
+                "put a program before it, or one behind it, such as a cat",
+            );
+        }
+        match sizes.windows(2).any(|two| two.iter().all(|size| *size > 1)) {
+            true => wrong(
+                "has another before it, and no program between",
+                "put one between, such as a cat",
+            ),
+            false => Ok(()),
+        }
     }
 
     /// Finds functions that are not between two programs, each alone.
     fn check_functions(&self) -> Result<(), Invalid> {
         let of = self.stages.len();
-        let first_of_last = self.shape().first_of_last();
+        let shape = self.shape();
         let wrong = |problem: &str, hint: &str| Err(Invalid::new("pipe_fn", problem, hint));
         for (at, (before, _)) in self.functions.iter().enumerate() {
-            if self.shape().sources() > 1 && *before == self.shape().sources() {
+            let behind = shape.beside(*before);
+            if *before == 0 || behind.start != *before || *before >= of {
+                return wrong(
+                    "is not between two programs",
+                    "what the first reads may come from stdin_iter or stdin_reader, and what the \
+                     last writes may go to tap_stream or tee_to",
+                );
+            }
+            if shape.beside(before - 1).len() > 1 {
                 return wrong(
                     "has a fan before it",
                     "put a cat between: a fan gives its lines to a program",
                 );
             }
-            if *before == first_of_last && self.shape().abreast() > 1 {
+            if behind.len() > 1 {
                 return wrong(
                     "has a fan behind it",
                     "put a cat between: a fan copies what a program writes",
-                );
-            }
-            let is_among_the_first = *before < self.shape().sources();
-            if *before == 0 || is_among_the_first || *before > first_of_last || *before >= of {
-                return wrong(
-                    "is not between two programs",
-                    "what the first reads may come from stdin_iter or stdin_reader, and what the \
-                     last writes may go to tap_stream or tee_to",
                 );
             }
             if self.functions[..at]
@@ -556,13 +561,11 @@ impl<'a> Pipeline<'a> {
                 "name a stage before the last",
             ));
         }
-        let sources = shape.sources();
-        if sources > 1
-            && let Some(stage) = self.elastic.keys().find(|stage| **stage < sources)
-        {
+        let mut buffered = self.elastic.keys();
+        if let Some(stage) = buffered.find(|stage| shape.beside(**stage).len() > 1) {
             return invalid(Invalid::new(
                 "elastic",
-                format!("is behind stage {stage} of {of}, which is in a fan at the start"),
+                format!("is behind stage {stage} of {of}, which is one of a fan"),
                 "put a cat behind the fan, and the buffer behind that",
             ));
         }
@@ -587,11 +590,11 @@ impl<'a> Pipeline<'a> {
 pub(super) fn behinds(
     elastic: &BTreeMap<usize, Overflow>,
     functions: Vec<(usize, StageFunction)>,
-    shape: Shape,
+    shape: &Shape,
 ) -> BTreeMap<usize, Behind> {
-    let before_fan = shape.first_of_last().checked_sub(1);
-    let before_fan = before_fan.filter(|_| shape.abreast() > 1);
-    let fan = before_fan.map(|place| {
+    let fans = shape.row().filter(|runs| runs.len() > 1);
+    let before_fans = fans.filter_map(|runs| runs.start.checked_sub(1));
+    let fans = before_fans.map(|place| {
         let overflow = elastic.get(&place).copied().unwrap_or(FAN);
         (place, Behind::Fan(overflow))
     });
@@ -601,7 +604,7 @@ pub(super) fn behinds(
     // Those before the first stage have been refused.
     let functions = functions.map(|(before, function)| (before - 1, Behind::Function(function)));
     // The fan has the policy of the buffer in whose place it is.
-    elastic.chain(functions).chain(fan).collect()
+    elastic.chain(functions).chain(fans).collect()
 }
 
 /// The commands of the stages as a shell takes them, for errors.
@@ -611,14 +614,15 @@ pub(super) struct Commands {
 }
 
 impl Commands {
-    pub(super) fn of(stages: &[Command<'_>], shape: Shape) -> Commands {
+    pub(super) fn of(stages: &[Command<'_>], shape: &Shape) -> Commands {
         let each = stages.iter().map(|one| quote(&one.spec.argv)).collect();
+        let shape = shape.clone();
         Commands { each, shape }
     }
 
     /// All of them in a line.
     pub(super) fn line(&self) -> String {
-        joined(self.each.iter().cloned(), self.shape)
+        joined(self.each.iter().cloned(), &self.shape)
     }
 
     /// The error of a start that was refused.
@@ -687,7 +691,7 @@ impl Verdict {
 pub(super) fn joinable<'a>(
     stage: Command<'a>,
     place: usize,
-    shape: Shape,
+    shape: &Shape,
     stop: Option<Stop>,
 ) -> Result<(Arc<Spec>, Hooks<'a>), Invalid> {
     let Command {

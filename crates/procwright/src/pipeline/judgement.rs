@@ -137,7 +137,7 @@ fn tells_of_broken_pipe(words: &[u8]) -> bool {
 pub(super) fn judge(
     rule: SuccessRule,
     stages: &[StageEnd<'_>],
-    shape: Shape,
+    shape: &Shape,
     joints: &[Joint],
     stop: Option<JointStop>,
 ) -> Vec<(Judgement, Option<FunctionReport>)> {
@@ -203,7 +203,7 @@ fn judge_function(
 /// The places of the stages that were in the way of the others when all were stopped.
 fn stages_to_blame(
     stages: &[StageEnd<'_>],
-    shape: Shape,
+    shape: &Shape,
     joints: &[Joint],
     stop: Option<JointStop>,
 ) -> Vec<usize> {

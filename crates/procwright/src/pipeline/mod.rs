@@ -10,9 +10,9 @@
 //! ```
 //!
 //! The stages are joined by pipes of the kernel: no byte between two of them passes through
-//! this process, which holds no end of these pipes either, unless a [buffer](Pipeline::elastic) or
-//! a [function](Pipeline::pipe_fn) is put between, or a [fan](Pipeline::fan) is at one end. Stdin of the first stage, stdout of
-//! the last and stderr of each are what their [`Command`](crate::Command) says, as with a
+//! this process, which holds no end of these pipes either, unless a [buffer](Pipeline::elastic), a
+//! [function](Pipeline::pipe_fn) or a [fan](Pipeline::fan) is among them. Stdin of the first stage,
+//! stdout of the last and stderr of each are what their [`Command`](crate::Command) says, as with a
 //! [`run`](crate::Command::run). All are started, or none; all share one deadline; and when
 //! one is to be stopped, all are.
 //!

@@ -108,10 +108,10 @@ fn concluded<M: Memory>(
         }
     });
     let ends: Vec<StageEnd<'_>> = ends.collect();
-    let judgements = judge(rule, &ends, result.shape, &result.joints, result.stop);
+    let judgements = judge(rule, &ends, &result.shape, &result.joints, result.stop);
     let mut failure = result.failure;
     let mut stages = Vec::with_capacity(result.stages.len());
-    let mut stdouts = Vec::with_capacity(result.shape.abreast());
+    let mut stdouts = Vec::with_capacity(result.shape.last().len());
     let mut stderr = Vec::with_capacity(result.stages.len());
     let parts = result.stages.into_iter().zip(judgements);
     for (place, (stage, (judgement, function))) in parts.enumerate() {

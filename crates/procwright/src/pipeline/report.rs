@@ -37,9 +37,9 @@ pub struct StageReport {
     pub judgement: Judgement,
     /// Figures of the [elastic buffer](super::Pipeline::elastic) behind it; none without one.
     pub elastic: Option<Figures>,
-    /// Of a program of a [fan](super::Pipeline::fan) at the end: figures of what was passed on to
-    /// it, of which `bytes_in` came for it and `bytes_out` were written to its stdin. None of
-    /// others.
+    /// Of a program of a [fan](super::Pipeline::fan) that has a stage before it: figures of what was
+    /// passed on to it, of which `bytes_in` came for it and `bytes_out` were written to its stdin.
+    /// None of others.
     pub fan: Option<Figures>,
     /// What became of the [function](super::Pipeline::pipe_fn) behind it; none without one.
     pub function: Option<FunctionReport>,
@@ -122,7 +122,7 @@ impl PipelineReport {
     /// one the beginning and the end.
     pub fn command(&self) -> String {
         let commands = self.stages.iter().map(|stage| stage.report.command());
-        joined(commands, self.shape)
+        joined(commands, &self.shape)
     }
 
     /// How it came out, in a line without the commands: `ended well`, `failed: stage 2 of 3
@@ -238,17 +238,13 @@ fn told(end: FunctionEnd) -> &'static str {
 }
 
 /// Commands with `|` between; those that stand side by side as one.
-pub(super) fn joined(commands: impl Iterator<Item = String>, shape: Shape) -> String {
-    let mut row: Vec<String> = commands.collect();
-    let one = |side_by_side: &[String]| match side_by_side {
+pub(super) fn joined(commands: impl Iterator<Item = String>, shape: &Shape) -> String {
+    let commands: Vec<String> = commands.collect();
+    let row = shape.row().map(|place| match &commands[place] {
         [one] => one.clone(),
         many => format!("{{{}}}", shortened(many, ", ", "programs")),
-    };
-    let last = row.split_off(shape.first_of_last());
-    let first: Vec<String> = row.drain(..shape.sources().min(row.len())).collect();
-    let first = (!first.is_empty()).then(|| one(&first));
-    let row: Vec<String> = first.into_iter().chain(row).chain([one(&last)]).collect();
-    shortened(&row, " | ", "stages")
+    });
+    shortened(&row.collect::<Vec<_>>(), " | ", "stages")
 }
 
 /// All of these, or of many the beginning and the end.

@@ -74,7 +74,7 @@ impl Pipeline<'_> {
         }
         let verdict = self.verdict();
         let shape = self.shape();
-        let commands = Commands::of(&self.stages, shape);
+        let commands = Commands::of(&self.stages, &shape);
         let unstarted = |refused| commands.unstarted(refused);
         let first = self.stages.first().map(|stage| &stage.spec.stdin);
         let writes = matches!(first, Some(Stdin::Pipe));
@@ -82,7 +82,7 @@ impl Pipeline<'_> {
         let mut stages = Vec::with_capacity(of);
         let mut outlets = Vec::with_capacity(of);
         let mut specs = Vec::with_capacity(of);
-        let mut behinds = behinds(&self.elastic, self.functions, shape);
+        let mut behinds = behinds(&self.elastic, self.functions, &shape);
         for (place, mut stage) in self.stages.into_iter().enumerate() {
             let behind = behinds.remove(&place);
             // Its stage is told of as that of a run is, and no child has one.
@@ -92,10 +92,8 @@ impl Pipeline<'_> {
                 source,
             };
             check_stage(&stage, overflow).map_err(at_stage)?;
-            if place < shape.sources()
-                && shape.sources() > 1
-                && matches!(stage.spec.stdin, Stdin::Pipe)
-            {
+            let is_one_of_several = shape.before(place).is_none() && shape.beside(place).len() > 1;
+            if is_one_of_several && matches!(stage.spec.stdin, Stdin::Pipe) {
                 return Err(at_stage(Invalid::new(
                     "stdin",
                     "is one of several: a pipeline that is spawned has one stdin",
@@ -114,7 +112,7 @@ impl Pipeline<'_> {
                 true => stage.stdin(Stdin::Null),
                 false => stage,
             };
-            let joined = joinable(stage, place, shape, self.stop);
+            let joined = joinable(stage, place, &shape, self.stop);
             let (spec, mut hooks) = joined.map_err(at_stage)?;
             let listener = hooks.on_stream_event.take();
             let listener = listener.map(|hook| stream_listener(quote(&spec.argv), hook));

@@ -7,7 +7,7 @@ use super::fan::FanJoint;
 use super::function::{FunctionJoint, StageFunction};
 use super::merge::MergeJoint;
 use super::next_pipe::NextPipe;
-use crate::buffer::Figures;
+use crate::buffer::{Figures, LongLine};
 use crate::child::Unstarted;
 use crate::run::collected::Failure;
 use crate::run::error::Foreign;
@@ -63,8 +63,11 @@ impl Between {
     ///
     /// # Errors
     /// No descriptor or thread is left.
-    pub(super) fn merge(inputs: Vec<OwnedFd>) -> Result<(Between, OwnedFd), Unstarted> {
-        let (joint, read) = MergeJoint::new(inputs)?;
+    pub(super) fn merge(
+        inputs: Vec<OwnedFd>,
+        long: LongLine,
+    ) -> Result<(Between, OwnedFd), Unstarted> {
+        let (joint, read) = MergeJoint::new(inputs, long)?;
         Ok((Between::Merge(joint), read))
     }
 
@@ -78,10 +81,10 @@ impl Between {
     /// Readable once it passes nothing more on; none when that was seen.
     pub(super) fn awaited_fd(&self) -> Option<BorrowedFd<'_>> {
         match self {
-            Between::Elastic(joint) => joint.awaited_fd(),
+            Between::Elastic(joint) => joint.thread().awaited_fd(),
             Between::Function(joint) => joint.awaited_fd(),
-            Between::Fan(joint) => joint.awaited_fd(),
-            Between::Merge(joint) => joint.awaited_fd(),
+            Between::Fan(joint) => joint.thread().awaited_fd(),
+            Between::Merge(joint) => joint.thread().awaited_fd(),
         }
     }
 
@@ -134,10 +137,10 @@ impl Between {
     /// Has it pass nothing more on.
     pub(super) fn cut(&self) {
         match self {
-            Between::Elastic(joint) => joint.cut(),
+            Between::Elastic(joint) => joint.thread().cut(),
             Between::Function(joint) => joint.cut(),
-            Between::Fan(joint) => joint.cut(),
-            Between::Merge(joint) => joint.cut(),
+            Between::Fan(joint) => joint.thread().cut(),
+            Between::Merge(joint) => joint.thread().cut(),
         }
     }
 

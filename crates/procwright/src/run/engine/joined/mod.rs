@@ -13,6 +13,7 @@ mod function;
 mod merge;
 mod moment;
 mod next_pipe;
+mod passing_thread;
 mod shape;
 mod start;
 

@@ -1,87 +1,84 @@
 //! Which run reads what which other writes.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-/// Runs in a row, each of which reads what the one before it writes. The first ones may stand side
-/// by side: the next one reads what all of them write. So may the last ones: these all read what
-/// the one before them writes.
+/// Runs in a row, each of which reads what the one before it writes. At each place of the row
+/// several may stand side by side: all of them read what the one before them writes, and the one
+/// behind them reads what all of them write. Before and behind several stands one.
 ///
 /// The pipe behind a run has the number of that run. What is between several and the next one
 /// belongs to the pipe of the first of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
-    of: usize,
-    /// How many stand side by side at the start, one at least.
-    sources: usize,
-    /// How many stand side by side at the end, one at least if there are any.
-    abreast: usize,
+    /// For each place the number of the first run behind it.
+    ends: Arc<[usize]>,
 }
 
 impl Shape {
-    /// So many runs, of which the first `sources` and the last `abreast` stand side by side.
-    pub(crate) fn new(of: usize, sources: usize, abreast: usize) -> Shape {
-        let within = |count: usize| count.clamp(1, of.max(1));
+    /// A row with so many runs at each of its places.
+    pub(crate) fn new(sizes: impl IntoIterator<Item = usize>) -> Shape {
+        let ends = sizes.into_iter().scan(0, |end, size| {
+            *end += size;
+            Some(*end)
+        });
         Shape {
-            of,
-            sources: within(sources),
-            abreast: within(abreast),
+            ends: ends.collect(),
         }
     }
 
-    /// How many stand side by side at the start.
-    pub(crate) fn sources(self) -> usize {
-        self.sources
+    /// The runs at a place of the row, none where there is no such place.
+    fn runs_at(&self, place: Option<usize>) -> Range<usize> {
+        let end = |place: usize| self.ends.get(place).copied();
+        let found = place.and_then(|place| {
+            let first = place.checked_sub(1).and_then(end);
+            Some(first.unwrap_or(0)..end(place)?)
+        });
+        let of = self.ends.last().copied().unwrap_or(0);
+        found.unwrap_or(of..of)
     }
 
-    /// The place of the first of those that nobody reads.
-    pub(crate) fn first_of_last(self) -> usize {
-        self.of.saturating_sub(self.abreast)
+    /// The place in the row of the run of this number.
+    fn place(&self, run: usize) -> usize {
+        self.ends.partition_point(|end| *end <= run)
     }
 
-    /// How many stand side by side at the end.
-    pub(crate) fn abreast(self) -> usize {
-        self.abreast
+    /// The numbers of the runs at each place, the first one first.
+    pub(crate) fn row(&self) -> impl Iterator<Item = Range<usize>> {
+        (0..self.ends.len()).map(|place| self.runs_at(Some(place)))
     }
 
-    /// True if somebody reads what the run of this place writes.
-    pub(crate) fn is_read(self, place: usize) -> bool {
-        place < self.first_of_last()
+    /// The runs that stand side by side with that of this number, with it.
+    pub(crate) fn beside(&self, run: usize) -> Range<usize> {
+        self.runs_at(Some(self.place(run)))
     }
 
-    /// The place of the run that the one of this place reads, of several the first, and which of
+    /// The runs that nobody reads.
+    pub(crate) fn last(&self) -> Range<usize> {
+        self.runs_at(self.ends.len().checked_sub(1))
+    }
+
+    /// True if somebody reads what the run of this number writes.
+    pub(crate) fn is_read(&self, run: usize) -> bool {
+        run < self.last().start
+    }
+
+    /// The number of the run that the one of this number reads, of several the first, and which of
     /// its readers it is.
-    pub(crate) fn before(self, place: usize) -> Option<(usize, usize)> {
-        let first = self.first_of_last();
-        if self.sources > 1 && place <= self.sources {
-            return (place == self.sources).then_some((0, 0));
-        }
-        match place < first {
-            true => Some((place.checked_sub(1)?, 0)),
-            false => Some((first.checked_sub(1)?, place - first)),
-        }
+    pub(crate) fn before(&self, run: usize) -> Option<(usize, usize)> {
+        let before = self.all_before(run);
+        let reader = run.checked_sub(self.beside(run).start)?;
+        (!before.is_empty()).then_some((before.start, reader))
     }
 
-    /// The places of all runs that the one of this place reads.
-    pub(crate) fn all_before(self, place: usize) -> Range<usize> {
-        match self.before(place) {
-            None => 0..0,
-            Some((0, _)) => 0..self.sources,
-            Some((before, _)) => before..before + 1,
-        }
+    /// The numbers of all runs that the one of this number reads.
+    pub(crate) fn all_before(&self, run: usize) -> Range<usize> {
+        self.runs_at(self.place(run).checked_sub(1))
     }
 
-    /// The places of the runs that read what the one of this place writes.
-    pub(crate) fn behind(self, place: usize) -> Range<usize> {
-        let first = self.first_of_last();
-        let place = match place < self.sources {
-            true => self.sources - 1,
-            false => place,
-        };
-        match place + 1 {
-            next if next < first => next..next + 1,
-            next if next == first => first..self.of,
-            _ => self.of..self.of,
-        }
+    /// The numbers of the runs that read what the one of this number writes.
+    pub(crate) fn behind(&self, run: usize) -> Range<usize> {
+        self.runs_at(self.place(run).checked_add(1))
     }
 }
 
@@ -89,48 +86,73 @@ impl Shape {
 mod tests {
     use super::*;
 
+    fn before(shape: &Shape, runs: usize) -> Vec<Option<(usize, usize)>> {
+        (0..runs).map(|run| shape.before(run)).collect()
+    }
+
+    fn behind(shape: &Shape, runs: usize) -> Vec<Range<usize>> {
+        (0..runs).map(|run| shape.behind(run)).collect()
+    }
+
     #[test]
     fn a_row() {
-        let shape = Shape::new(3, 1, 1);
-        let before: Vec<_> = (0..3).map(|place| shape.before(place)).collect();
-        assert_eq!(before, [None, Some((0, 0)), Some((1, 0))]);
-        let behind: Vec<_> = (0..3).map(|place| shape.behind(place)).collect();
-        assert_eq!(behind, [1..2, 2..3, 3..3]);
+        let shape = Shape::new([1, 1, 1]);
+        assert_eq!(before(&shape, 3), [None, Some((0, 0)), Some((1, 0))]);
+        assert_eq!(behind(&shape, 3), [1..2, 2..3, 3..3]);
         assert!(shape.is_read(1) && !shape.is_read(2));
+        assert_eq!(shape.row().collect::<Vec<_>>(), [0..1, 1..2, 2..3]);
     }
 
     #[test]
     fn the_last_side_by_side() {
-        let shape = Shape::new(4, 1, 2);
-        let before: Vec<_> = (0..4).map(|place| shape.before(place)).collect();
-        assert_eq!(before, [None, Some((0, 0)), Some((1, 0)), Some((1, 1))]);
-        let behind: Vec<_> = (0..4).map(|place| shape.behind(place)).collect();
-        assert_eq!(behind, [1..2, 2..4, 4..4, 4..4]);
+        let shape = Shape::new([1, 1, 2]);
+        let expected = [None, Some((0, 0)), Some((1, 0)), Some((1, 1))];
+        assert_eq!(before(&shape, 4), expected);
+        assert_eq!(behind(&shape, 4), [1..2, 2..4, 4..4, 4..4]);
         assert!(shape.is_read(1) && !shape.is_read(2));
+        assert_eq!((shape.last(), shape.beside(3)), (2..4, 2..4));
     }
 
     #[test]
     fn the_first_side_by_side() {
-        let shape = Shape::new(4, 2, 1);
-        let before: Vec<_> = (0..4).map(|place| shape.before(place)).collect();
-        assert_eq!(before, [None, None, Some((0, 0)), Some((2, 0))]);
-        let before: Vec<_> = (0..4).map(|place| shape.all_before(place)).collect();
-        assert_eq!(before, [0..0, 0..0, 0..2, 2..3]);
-        let behind: Vec<_> = (0..4).map(|place| shape.behind(place)).collect();
-        assert_eq!(behind, [2..3, 2..3, 3..4, 4..4]);
-        let both = Shape::new(5, 2, 2);
-        assert_eq!(both.behind(1), 2..3);
-        assert_eq!(both.behind(2), 3..5);
-        assert_eq!(both.before(4), Some((2, 1)));
-        assert_eq!(both.all_before(4), 2..3);
+        let shape = Shape::new([2, 1, 1]);
+        let expected = [None, None, Some((0, 0)), Some((2, 0))];
+        assert_eq!(before(&shape, 4), expected);
+        let all: Vec<_> = (0..4).map(|run| shape.all_before(run).len()).collect();
+        assert_eq!(all, [0, 0, 2, 1]);
+        assert_eq!(behind(&shape, 4), [2..3, 2..3, 3..4, 4..4]);
+    }
+
+    #[test]
+    fn side_by_side_at_several_places() {
+        let shape = Shape::new([2, 1, 3, 1, 2]);
+        let expected = [
+            None,
+            None,
+            Some((0, 0)),
+            Some((2, 0)),
+            Some((2, 1)),
+            Some((2, 2)),
+            Some((3, 0)),
+            Some((6, 0)),
+            Some((6, 1)),
+        ];
+        assert_eq!(before(&shape, 9), expected);
+        assert_eq!(shape.all_before(6), 3..6);
+        assert_eq!(shape.behind(2), 3..6);
+        assert_eq!(shape.behind(4), 6..7);
+        assert_eq!(shape.behind(6), 7..9);
+        assert_eq!(shape.beside(4), 3..6);
+        assert!(shape.is_read(6) && !shape.is_read(7));
     }
 
     #[test]
     fn one_and_none() {
-        assert_eq!(Shape::new(1, 1, 1).before(0), None);
-        assert_eq!(Shape::new(1, 1, 1).behind(0), 1..1);
-        assert_eq!(Shape::new(0, 1, 1).first_of_last(), 0);
+        assert_eq!(Shape::new([1]).before(0), None);
+        assert_eq!(Shape::new([1]).behind(0), 1..1);
+        assert_eq!(Shape::new([]).last(), 0..0);
+        assert!(!Shape::new([]).is_read(0));
         // All side by side read nobody.
-        assert_eq!(Shape::new(2, 1, 2).before(1), None);
+        assert_eq!(Shape::new([2]).before(1), None);
     }
 }

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::between::{Behind, Between};
 use super::{JoinedRuns, Joint, JointHooks, Shape};
+use crate::buffer::LongLine;
 use crate::child::{self, JoinEnds, Unstarted};
 use crate::error::{SpawnError, Step};
 use crate::looks::Looks;
@@ -38,8 +39,8 @@ pub(crate) struct JoinedStage<'a> {
 }
 
 /// Starts the runs, the stdout of each joined to the stdin of the next, or of all that stand side
-/// by side behind it: these have a [`Behind::Fan`] before them. Those that stand side by side at
-/// the start have nothing else behind them than the next, which reads all of them.
+/// by side behind it: these have a [`Behind::Fan`] before them. Those that stand side by side and
+/// are read have nothing else behind them than the next, which reads all of them.
 ///
 /// All that may be refused is had first: values, programs, pipes, files, threads. Then the last
 /// program is started first, so that one which reads has got nothing if one before it cannot be
@@ -120,13 +121,21 @@ pub(crate) fn start_joined<'a, M: Memory>(
                 between,
                 ..Joint::default()
             });
-            if shape.sources() > 1 && place < shape.sources() {
+            let beside = shape.beside(place);
+            if beside.len() > 1 {
                 to_merge.extend(reads);
-                if to_merge.len() == shape.sources() {
-                    let made = Between::merge(std::mem::take(&mut to_merge));
+                if place + 1 == beside.end {
+                    let inputs = std::mem::take(&mut to_merge);
+                    let long = match beside.start {
+                        0 => LongLine::Passes,
+                        // Who writes it may wait for what is copied to all of them, and so for
+                        // those that a long line would hold up.
+                        _ => LongLine::Fails,
+                    };
+                    let made = Between::merge(inputs, long);
                     let made = made.map_err(|error| child::given_up(error, spec, trace));
                     let (between, read) = made.map_err(at(place))?;
-                    joints[0].between = Some(between);
+                    joints[beside.start].between = Some(between);
                     read_ends.push_back(read);
                 }
             } else {
