@@ -50,7 +50,7 @@ _PLAYED = {
 
 def calls_of(options: Mapping[str, Any], stages: list[dict[str, Any]]) -> list[Call]:
     """The call of each stage, with the options of a run. `stages` have their parameters."""
-    has = {**options, "a Fan": any(options["fans"]), "fans": None}
+    has = {**options, "a Fan": options["fans"], "fans": None}
     if others := [name for name, value in has.items() if value and name not in _PLAYED]:
         raise InvalidValue(
             f"{others[0]} is given, and a Fake and a Cassette play no pipeline with it"

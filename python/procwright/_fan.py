@@ -1,4 +1,4 @@
-"""Several programs side by side, at the end of a pipeline or at its start."""
+"""Several programs side by side, as a stage of a pipeline."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 
 class Fan(Record):
-    """Programs side by side, as the last stage of a pipeline or the first.
+    """Programs side by side, as a stage of a pipeline.
 
-    As the last, each gets all that the one before them writes, as behind `tee`, and has a stdout
-    of its own. As the first, what they write goes into the next one, line by line, each line
-    whole.
+    Each gets all that the stage before them writes, as behind `tee`, and what all of them write
+    goes into the next one, line by line, each line whole. As the last stage each has a stdout of
+    its own, as the first a stdin.
 
     Each is what a stage is: a list of arguments, or a mapping of `args` and options, among which
-    is `stdout` for the last, and `stdin` for the first. What passes goes through this process. Of
-    the last, one that reads slowly holds up the one before, and so the others, unless there is an
-    elastic buffer behind that; one that leaves early is no matter for the others.
+    is `stdout` for the last, and `stdin` for the first. What passes goes through this process. One
+    that reads slowly holds up the stage before, and so the others, unless there is an elastic
+    buffer behind that; one that leaves early is no matter for the others.
     """
 
     __slots__ = ("programs",)
@@ -35,44 +35,44 @@ class Fan(Record):
             if isinstance(program, Fan):
                 hint = "its programs are side by side already: name them all in one"
                 raise bad_type(f"a program of Fan, programs[{place}],", program, hint)
-            if callable(program) and not hasattr(program, "keys"):
+            if _is_function(program):
                 hint = "a function stands between two programs: put it before, and a cat behind it"
                 raise bad_type(f"a program of Fan, programs[{place}],", program, hint)
         #: The programs, as they were given.
         self.programs = programs
 
 
-_HINT_MIDDLE = (
-    "a Fan is the last stage or the first: put what is to be behind one of its programs with it, "
-    "as ['sh', '-c', 'a | b']"
-)
 _HINT_ALONE = "it is all that there is: put a program before it or behind it, such as ['cat']"
 _HINT_BOTH = "it has another before it: put a program between, such as ['cat']"
 _HINT_FUNCTION = "a Fan is beside a program and no function: put a ['cat'] between"
 
 
-def spread(stages: tuple[Any, ...]) -> tuple[tuple[Any, ...], int, int]:
-    """The stages with each program of a Fan as one of them, and how many these are at the start
-    and at the end: 0 without one."""
-    counts = [0, 0]
+def spread(stages: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[tuple[int, int]]]:
+    """The stages with each program of a Fan as one of them; and of each Fan how many programs are
+    before it, and how many it has."""
+    fans: list[tuple[int, int]] = []
     flat: list[Any] = []
-    last = len(stages) - 1
+    before = 0
     for place, stage in enumerate(stages):
         if not isinstance(stage, Fan):
             flat.append(stage)
+            before += not _is_function(stage)
             continue
-        beside = [stages[at] for at in (place - 1, place + 1) if 0 <= at <= last]
+        beside = [stages[at] for at in (place - 1, place + 1) if 0 <= at < len(stages)]
         hint = None
-        if not beside:
-            hint = _HINT_ALONE if len(stage.programs) > 1 else None
-        elif len(beside) > 1:
-            hint = _HINT_MIDDLE
-        elif callable(beside[0]) and not hasattr(beside[0], "keys"):
+        if not beside and len(stage.programs) > 1:
+            hint = _HINT_ALONE
+        elif any(_is_function(one) for one in beside):
             hint = _HINT_FUNCTION
-        elif place > 0 and isinstance(beside[0], Fan):
+        elif place > 0 and isinstance(stages[place - 1], Fan):
             hint = _HINT_BOTH
         if hint is not None:
             raise bad_type(f"stages[{place}]", stage, hint)
-        counts[place > 0] = len(stage.programs)
+        fans.append((before, len(stage.programs)))
         flat.extend(stage.programs)
-    return tuple(flat), counts[0], counts[1]
+        before += len(stage.programs)
+    return tuple(flat), fans
+
+
+def _is_function(stage: Any) -> bool:
+    return callable(stage) and not hasattr(stage, "keys")

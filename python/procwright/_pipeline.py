@@ -93,8 +93,8 @@ def pipeline(
         programs may be a function, which is called on a thread of its own with what the first
         writes, as a file to read, and gives what the second reads: pieces that it yields, or a
         list of them. Its exception stops all and comes through. Stages are counted without it.
-        The last may be a `Fan` of programs, each of which gets all that the one before writes; so
-        may the first, whose lines the next one gets. Each of its programs is counted as a stage.
+        A stage may be a `Fan` of programs, each of which gets all that the one before writes, and
+        whose lines the next one gets. Each of its programs is counted as a stage.
     input, stdin
         What the first reads, as of `run`.
     stdout
@@ -148,8 +148,11 @@ class Plan:
         stages, options = given["stages"], given["options"]
         cancel, on_event = given["cancel"], given["on_event"]
         _refuse_one_list(function, stages)
-        stages, first, fan = spread(stages)
+        stages, fans = spread(stages)
         stages, functions = split(stages)
+        # How many stand side by side at the start, and at the end: 0 without a Fan.
+        first = fans[0][1] if fans and fans[0][0] == 0 else 0
+        fan = fans[-1][1] if fans and 0 < fans[-1][0] == len(stages) - fans[-1][1] else 0
         #: The place of the first that nobody reads.
         last = len(stages) - max(fan, 1)
         #: Encoding and error handler, None for bytes.
@@ -225,9 +228,9 @@ class Plan:
             "success": given["success"],
             "ok_codes": _ok_codes(given["ok_codes"], len(stages)),
             "elastic": _elastic(
-                given["elastic"], last + 1, [behind for behind, _ in functions], first
+                given["elastic"], last + 1, [behind for behind, _ in functions], fans
             ),
-            "fans": (first, fan),
+            "fans": fans,
             "functions": [(behind, runner(one, self.decoding)) for behind, one in functions],
             "on_event": event_hook(on_event),
         }
@@ -400,10 +403,10 @@ def _ok_codes(codes: Any, count: int) -> list[tuple[int, list[int]]]:
 
 
 def _elastic(
-    elastic: Any, count: int, functions: list[int], first: int
+    elastic: Any, count: int, functions: list[int], fans: list[tuple[int, int]]
 ) -> list[tuple[int, tuple[str, int, int | None]]]:
     """The buffers, by the stages that they are behind. Behind those of `functions` is one, and
-    behind those of a `Fan` that is first a merge."""
+    behind those of a `Fan` that is read a merge."""
     hint = "pass True, an Overflow, or a mapping of stages, from 0, to these"
     if hasattr(elastic, "keys"):
         # The last has none behind it.
@@ -414,7 +417,8 @@ def _elastic(
             for stage, policy in pairs("elastic", elastic, hint)
         }
     else:
-        merged = range(first if first > 1 else 0)
+        several = [(before, programs) for before, programs in fans if programs > 1]
+        merged = {one for before, programs in several for one in range(before, before + programs)}
         free = [one for one in range(count - 1) if one not in functions and one not in merged]
         behind = dict.fromkeys(free, _buffer("elastic", elastic, hint))
     for stage in functions:

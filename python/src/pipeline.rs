@@ -37,8 +37,8 @@ pub(crate) struct PipelineOptions<'py> {
     success: String,
     ok_codes: Vec<(usize, Vec<i32>)>,
     elastic: Vec<(usize, RawOverflow)>,
-    /// How many of the stages stand side by side at the start, and at the end; 0 without a fan.
-    fans: (usize, usize),
+    /// Of each fan how many programs are before it, and how many it has.
+    fans: Vec<(usize, usize)>,
     functions: Vec<(usize, Py<PyAny>)>,
     pub(crate) on_event: Py<PyAny>,
 }
@@ -52,7 +52,7 @@ pub(crate) struct Whole {
     rule: SuccessRule,
     ok_codes: Vec<(usize, Vec<i32>)>,
     elastic: Vec<(usize, Overflow)>,
-    fans: (usize, usize),
+    fans: Vec<(usize, usize)>,
     functions: Vec<(usize, Attached<Py<PyAny>>)>,
 }
 
@@ -97,7 +97,7 @@ impl PipelineOptions<'_> {
             rule,
             ok_codes: self.ok_codes.clone(),
             elastic: buffers.collect::<PyResult<_>>()?,
-            fans: self.fans,
+            fans: self.fans.clone(),
             functions: functions.collect(),
         })
     }
@@ -105,19 +105,17 @@ impl PipelineOptions<'_> {
 
 impl Whole {
     pub(crate) fn of<'a>(self, stages: impl IntoIterator<Item = Command<'a>>) -> Pipeline<'a> {
-        let mut stages: Vec<Command<'a>> = stages.into_iter().collect();
-        let (first, last) = self.fans;
-        let of_last = stages.split_off(stages.len().saturating_sub(last));
-        let row = stages.split_off(first.min(stages.len()));
-        let mut pipeline = match first {
-            0 => Pipeline::new([]),
-            _ => Pipeline::new([]).fan(stages),
-        };
-        pipeline = row.into_iter().fold(pipeline, Pipeline::pipe);
-        if last > 0 {
-            pipeline = pipeline.fan(of_last);
+        let mut stages = stages.into_iter();
+        let mut pipeline = Pipeline::new([]);
+        let mut end = 0;
+        for (before, programs) in self.fans {
+            let alone = stages.by_ref().take(before - end);
+            pipeline = alone.fold(pipeline, Pipeline::pipe);
+            pipeline = pipeline.fan(stages.by_ref().take(programs));
+            end = before + programs;
         }
-        pipeline = pipeline
+        pipeline = stages
+            .fold(pipeline, Pipeline::pipe)
             .timeout(self.timeout)
             .idle_timeout(self.idle_timeout)
             .success_rule(self.rule);

@@ -115,8 +115,9 @@ def test_what_a_fan_cannot_be():
     fan = Fan(["cat"], ["cat"])
     for stages, words in [
         ((fan,), r"^stages\[0\] is Fan\(.*put a program before it or behind it"),
-        ((["cat"], fan, ["cat"]), r"^stages\[1\] is Fan\(.*a Fan is the last stage or the first"),
-        ((["cat"], fan, function), r"^stages\[1\] is Fan\(.*a Fan is the last stage or the first"),
+        ((["cat"], fan, function), r"^stages\[1\] is Fan\(.*put a \['cat'\] between"),
+        ((["cat"], fan, function, ["cat"]), r"^stages\[1\] is Fan\(.*put a \['cat'\] between"),
+        ((["cat"], fan, fan, ["cat"]), r"^stages\[2\] is Fan\(.*put a program between"),
         ((fan, fan), r"^stages\[1\] is Fan\(.*put a program between"),
         ((fan, function, ["cat"]), r"^stages\[0\] is Fan\(.*put a \['cat'\] between"),
         ((["cat"], function, fan), r"^stages\[2\] is Fan\(.*put a \['cat'\] between"),
@@ -205,6 +206,31 @@ def test_a_fan_at_both_ends_and_a_buffer_where_there_may_be_one():
         result = pipeline(Fan(["seq", "9"], ["seq", "9"]), ["cat"], fan, elastic=elastic, text=True)
         assert result.ok
         assert [stage.stdout for stage in result.stages] == [None, None, None, "18\n", "18\n"]
+
+
+def test_in_the_middle_each_gets_all_and_the_next_one_the_lines_of_all():
+    even = shell("sed -n '2~2s/$/ is even/p'")
+    odd = shell("sed -n '1~2s/$/ is odd/p'")
+    result = pipeline(["seq", "4"], Fan(even, odd), ["sort"], text=True, check=True)
+    assert result.stdout == "1 is odd\n2 is even\n3 is odd\n4 is even\n"
+    assert [stage.fan and stage.fan.bytes_out for stage in result.stages] == [None, 8, 8, None]
+    assert [stage.stdout for stage in result.stages[:3]] == [None] * 3
+
+    def count(lines):
+        yield f"{sum(1 for _ in lines)}\n"
+
+    cats = Fan(["cat"], ["cat"])
+    stages = [Fan(["seq", "9"], ["seq", "9"]), ["cat"], cats, ["cat"], count, ["cat"], cats]
+    for elastic in False, True:
+        result = pipeline(*stages, ["sort"], Fan(["cat"]), text=True, elastic=elastic, check=True)
+        assert result.stdout == "36\n36\n"
+    stdin = procwright.PIPE
+    with procwright.spawn_pipeline(["cat"], cats, ["cat"], stdin=stdin, text=True) as child:
+        child.stdin.write("pear\n")
+        assert [child.stdout.readline() for _ in range(2)] == ["pear\n", "pear\n"]
+    own = Fan({"args": ["cat"], "stdout": DEVNULL}, ["cat"])
+    with pytest.raises(InvalidValue, match=r"stdout in stages\[1\] is not for a stage"):
+        pipeline(["cat"], own, ["cat"])
 
 
 def test_a_fake_refuses_it_by_name():
