@@ -233,6 +233,12 @@ def test_in_the_middle_each_gets_all_and_the_next_one_the_lines_of_all():
         pipeline(["cat"], own, ["cat"])
 
 
+def test_a_line_that_is_too_long_in_the_middle_is_an_error():
+    stages = ["cat", "/dev/zero"], Fan(["cat"], ["cat"]), ["cat"]
+    with pytest.raises(OSError, match="a line of more than 16777216 bytes"):
+        pipeline(*stages, stdout=DEVNULL, stop="KILL")
+
+
 def test_a_fake_refuses_it_by_name():
     with Fake() as fake:
         fake.register("anything")

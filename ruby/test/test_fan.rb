@@ -105,13 +105,14 @@ class TestFan < Minitest::Test
     fan = Fan.new(["cat"], ["cat"])
     function = ->(input, output) { IO.copy_stream(input, output) }
     refused(/\Astages\[0\] is #<Procwright::Fan .*put a program before it or behind it/, fan)
-    refused(/\Astages\[1\] is #<Procwright::Fan .*a Fan is the last stage or the first/, ["cat"], fan, ["cat"])
-    refused(/\Astages\[1\] is #<Procwright::Fan .*a Fan is the last stage or the first/, ["cat"], fan, function)
+    refused(/\Astages\[1\] is #<Procwright::Fan .*put a \["cat"\] between/, ["cat"], fan, function)
+    refused(/\Astages\[1\] is #<Procwright::Fan .*put a \["cat"\] between/, ["cat"], fan, function, ["cat"])
+    refused(/\Astages\[2\] is #<Procwright::Fan .*put a program between/, ["cat"], fan, fan, ["cat"])
     refused(/\Astages\[1\] is #<Procwright::Fan .*put a program between/, fan, fan)
     refused(/\Astages\[0\] is #<Procwright::Fan .*put a \["cat"\] between/, fan, function, ["cat"])
     refused(/\Astages\[2\] is #<Procwright::Fan .*put a \["cat"\] between/, ["cat"], function, fan)
     refused(/elastic/, ["cat"], fan, elastic: { 1 => true })
-    refused(/elastic is .*in a fan at the start/, fan, ["cat"], elastic: { 0 => true })
+    refused(/elastic is .*which is one of a fan/, fan, ["cat"], elastic: { 0 => true })
   end
 
   def test_what_a_fan_cannot_have
@@ -175,6 +176,34 @@ class TestFan < Minitest::Test
       assert_predicate result, :success?
       assert_equal [nil, nil, nil, "18\n", "18\n"], result.stages.map(&:stdout)
     end
+  end
+
+  def test_in_the_middle_each_gets_all_and_the_next_one_the_lines_of_all
+    even = shell("sed -n '2~2s/$/ is even/p'")
+    odd = shell("sed -n '1~2s/$/ is odd/p'")
+    result = Procwright.pipeline!(%w[seq 4], Fan.new(even, odd), ["sort"])
+    assert_equal "1 is odd\n2 is even\n3 is odd\n4 is even\n", result.stdout
+    assert_equal [nil, 8, 8, nil], result.stages.map { |stage| stage.fan&.fetch(:bytes_out) }
+    assert_equal [nil] * 3, result.stages.take(3).map(&:stdout)
+    count = ->(input, output) { output << "#{input.each_line.count}\n" }
+    cats = Fan.new(["cat"], ["cat"])
+    [false, true].each do |elastic|
+      stages = [Fan.new(%w[seq 9], %w[seq 9]), ["cat"], cats, ["cat"], count, ["cat"], cats, ["sort"], Fan.new(["cat"])]
+      assert_equal "36\n36\n", Procwright.pipeline!(*stages, elastic: elastic).stdout
+    end
+    stages = [["cat"], cats, ["cat"]]
+    Procwright.spawn_pipeline(*stages, stdin: :pipe) do |child|
+      assert_match(/cat \| \{cat, cat\} \| cat, pids/, child.inspect)
+      child.stdin.puts "pear"
+      assert_equal %W[pear\n pear\n], [child.stdout.gets, child.stdout.gets]
+    end
+    refused(/\Astage 2: stdout is :null, .*it is one of the whole/, ["cat"], Fan.new({ argv: ["cat"], stdout: :null }, ["cat"]), ["cat"])
+  end
+
+  def test_a_line_that_is_too_long_in_the_middle_is_an_error
+    error = assert_raises(IOError) { pipeline(%w[cat /dev/zero], Fan.new(["cat"], ["cat"]), ["cat"], stdout: :null, stop: "KILL") }
+    assert_includes error.message, "a line of more than 16777216 bytes"
+    assert_kind_of Procwright::Error, error
   end
 
   def test_what_feeds_the_first_feeds_all

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Procwright
-  # Programs side by side, as the last stage of a pipeline or the first.
+  # Programs side by side, as a stage of a pipeline.
   #
   #   save = { argv: ["gzip"], stdout: "dump.gz" }
   #   result = Procwright.pipeline(["pg_dump"], Procwright::Fan.new(save, ["sha256sum"]))
@@ -9,24 +9,22 @@ module Procwright
   #
   #   Procwright.pipeline(Procwright::Fan.new(["echo", "pear"], ["echo", "apple"]), ["sort"]).stdout # => "apple\npear\n"
   #
-  # As the last, each gets all that the one before them writes, as behind `tee`, and has a stdout of
-  # its own: `result.stages[1].stdout`. As the first, what they write goes into the next one, line by
-  # line, each line whole.
+  # Each gets all that the stage before them writes, as behind `tee`, and what all of them write goes
+  # into the next one, line by line, each line whole. As the last stage each has a stdout of its own,
+  # `result.stages[1].stdout`, as the first a stdin.
   #
   # Each is what a stage is: words, or a Hash of `argv:` and options, among which is `stdout:` for the
-  # last, and `stdin:` for the first. What passes goes through this process. Of the last, one that
-  # reads slowly holds up the one before, and so the others, unless there is an elastic buffer behind
-  # that; one that leaves early is no matter for the others.
+  # last, and `stdin:` for the first. What passes goes through this process. One that reads slowly
+  # holds up the stage before, and so the others, unless there is an elastic buffer behind that; one
+  # that leaves early is no matter for the others.
   class Fan
     NESTED = "its programs are side by side already: name them all in one"
     IN_IT = "a function stands between two programs: put it before, and a cat behind it"
-    MIDDLE = "a Fan is the last stage or the first: put what is to be behind one of its programs with it, as " \
-             '["sh", "-c", "a | b"]'
     ALONE = 'it is all that there is: put a program before it or behind it, such as ["cat"]'
     TWO = 'it has another before it: put a program between, such as ["cat"]'
     BESIDE = 'a Fan is beside a program and no function: put a ["cat"] between'
     PROGRAM = "pass each program as an Array of words, or as a Hash of options with argv among them"
-    private_constant :NESTED, :IN_IT, :MIDDLE, :ALONE, :TWO, :BESIDE, :PROGRAM
+    private_constant :NESTED, :IN_IT, :ALONE, :TWO, :BESIDE, :PROGRAM
 
     # @return [Array<Array, Hash, String>] the programs, as they were given
     attr_reader :programs
@@ -50,20 +48,23 @@ module Procwright
     def hash = programs.hash
     def inspect = "#<Procwright::Fan #{programs.map(&:inspect).join(', ')}>"
 
-    # The stages with each program of a Fan as one of them; and how many these are at the start, and
-    # at the end: 0 without one.
+    # The stages with each program of a Fan as one of them; and of each Fan how many programs are
+    # before it, and how many it has.
     # @private
     def self.spread(stages)
-      counts = [0, 0]
+      fans = []
+      before = 0
       flat = stages.each_with_index.flat_map do |stage, place|
-        next [stage] unless stage.is_a?(Fan)
-
-        hint = misplaced(stage, place.zero? ? nil : stages[place - 1], stages[place + 1])
-        Arguments.refuse("stages[#{place}]", stage, hint) if hint
-        counts[place.zero? ? 0 : 1] = stage.programs.size
-        stage.programs
+        programs = stage.is_a?(Fan) ? stage.programs : [stage]
+        if stage.is_a?(Fan)
+          hint = misplaced(stage, place.zero? ? nil : stages[place - 1], stages[place + 1])
+          Arguments.refuse("stages[#{place}]", stage, hint) if hint
+          fans << [before, programs.size]
+        end
+        before += programs.count { |one| !StageFunctions.function?(one) }
+        programs
       end
-      [flat, *counts]
+      [flat, fans]
     end
 
     # Refuses words that can be none, whatever the options of the whole are.
@@ -79,8 +80,7 @@ module Procwright
     # @private
     def self.misplaced(fan, before, behind)
       return (ALONE if fan.programs.size > 1) if before.nil? && behind.nil?
-      return MIDDLE if before && behind
-      return BESIDE if StageFunctions.function?(before || behind)
+      return BESIDE if [before, behind].any? { |one| StageFunctions.function?(one) }
 
       TWO if before.is_a?(Fan)
     end

@@ -23,9 +23,9 @@ module Procwright
   #     second program before it sees an end, and comes through; that nobody reads its output,
   #     Errno::EPIPE, is forgiven as it is of a program. Once all are stopped its reads and writes
   #     raise Errno::ECANCELED; one that has not returned 2 s later is named by the error, and its
-  #     thread killed. Stages are counted without it. The last may be a {Fan} of programs, each of
-  #     which gets all that the one before writes; so may the first, whose lines the next one gets.
-  #     Each of its programs is counted as a stage
+  #     thread killed. Stages are counted without it. A stage may be a {Fan} of programs, each of
+  #     which gets all that the one before writes, and whose lines the next one gets. Each of its
+  #     programs is counted as a stage
   #   @param input [String] the data that the first reads; so too `stdin`, as of {run}
   #   @param stdout [Symbol, String, IO, Integer, Array] where the last writes, as of {run}. The others of a
   #     {Fan} are captured, unless they say `stdout:` themselves: `result.stages[1].stdout`
@@ -95,8 +95,11 @@ module Procwright
       @options = options
       @encodings = encodings
       Arguments.refuse("stages", stages, "a pipeline has one program at least; #{STAGE}") if stages.empty?
-      stages, @at_start, @at_end = Fan.spread(stages)
+      stages, @fans = Fan.spread(stages)
       stages, @functions = StageFunctions.split(stages)
+      # How many stand side by side at the start, and at the end: 0 without a Fan.
+      @at_start = @fans.first && @fans.first[0].zero? ? @fans.first[1] : 0
+      @at_end = @fans.last && @fans.last[0].positive? && @fans.last.sum == stages.size ? @fans.last[1] : 0
       # The place of the first that nobody reads.
       @first_of_last = stages.size - [@at_end, 1].max
       common = options.slice(*Options::STAGE.keys).except(*OF_ALL)
@@ -136,9 +139,10 @@ module Procwright
     # All of it as a shell would take it, if that had braces for a {Fan}.
     def command
       each = @stages.map { |stage| Shellwords.join(stage.argv) }
-      beside = ->(words) { words.size > 1 ? ["{#{words.join(', ')}}"] : words }
-      last = each.slice!(@first_of_last..)
-      [*beside.call(each.shift(@at_start)), *each, *beside.call(last)].join(" | ")
+      @fans.reverse_each do |before, programs|
+        each[before, programs] = "{#{each[before, programs].join(', ')}}" if programs > 1
+      end
+      each.join(" | ")
     end
 
     # Has what the block refuses be told of as that of a stage.
@@ -199,7 +203,7 @@ module Procwright
         success: Arguments.symbol("success", @options[:success], %i[forgiving strict last]).name,
         ok_codes: ok_codes(@options[:ok_codes], count),
         elastic: elastic(@options[:elastic]),
-        fans: [@at_start, @at_end]
+        fans: @fans
       }
     end
 
@@ -218,8 +222,8 @@ module Procwright
     def elastic(given)
       last_buffered = @first_of_last - 1
       has_function = @functions.to_h
-      merged = @at_start > 1 ? @at_start : 0
-      free = (merged..last_buffered).reject { |place| has_function.key?(place) }
+      merged = @fans.flat_map { |before, programs| programs > 1 ? [*before...(before + programs)] : [] }
+      free = [*0..last_buffered].reject { |place| has_function.key?(place) } - merged
       behind = Hash.try_convert(given) || free.to_h { |place| [place, given] }
       # Where there are no stages for it, too, it is one of those that can be.
       policy("elastic", given) unless Hash.try_convert(given)

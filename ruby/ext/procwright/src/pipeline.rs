@@ -94,8 +94,8 @@ pub(crate) struct Whole {
     rule: SuccessRule,
     ok_codes: Vec<(usize, Vec<i32>)>,
     elastic: Vec<(usize, Overflow)>,
-    /// How many of the stages stand side by side at the start, and at the end; 0 without a fan.
-    fans: (usize, usize),
+    /// Of each fan how many programs are before it, and how many it has.
+    fans: Vec<(usize, usize)>,
     /// By the stages that they are behind.
     functions: Vec<(usize, Arc<FunctionCall>)>,
 }
@@ -126,7 +126,7 @@ impl Whole {
                 let (stage, policy) = <(usize, OverflowParts)>::try_convert(behind)?;
                 Ok((stage, overflow(policy)?))
             })?,
-            fans: options.get("fans")?,
+            fans: each(options.get("fans")?, TryConvert::try_convert)?,
             functions: each(options.get("functions")?, |behind| {
                 let (stage, function) = <(usize, &FunctionHandover)>::try_convert(behind)?;
                 Ok((stage, function.call()))
@@ -134,20 +134,17 @@ impl Whole {
         })
     }
 
-    pub(crate) fn of<'a>(&self, stages: impl Iterator<Item = Command<'a>>) -> Pipeline<'a> {
-        let mut stages: Vec<Command<'a>> = stages.collect();
-        let (first, last) = self.fans;
-        let of_last = stages.split_off(stages.len().saturating_sub(last));
-        let row = stages.split_off(first.min(stages.len()));
-        let mut pipeline = match first {
-            0 => Pipeline::new([]),
-            _ => Pipeline::new([]).fan(stages),
-        };
-        pipeline = row.into_iter().fold(pipeline, Pipeline::pipe);
-        if last > 0 {
-            pipeline = pipeline.fan(of_last);
+    pub(crate) fn of<'a>(&self, mut stages: impl Iterator<Item = Command<'a>>) -> Pipeline<'a> {
+        let mut pipeline = Pipeline::new([]);
+        let mut end = 0;
+        for (before, programs) in self.fans.iter().copied() {
+            let alone = stages.by_ref().take(before - end);
+            pipeline = alone.fold(pipeline, Pipeline::pipe);
+            pipeline = pipeline.fan(stages.by_ref().take(programs));
+            end = before + programs;
         }
-        pipeline = pipeline
+        pipeline = stages
+            .fold(pipeline, Pipeline::pipe)
             .timeout(self.timeout)
             .idle_timeout(self.idle_timeout)
             .success_rule(self.rule);
