@@ -1,4 +1,4 @@
-"""`Fan`: several programs at the end of a pipeline, or at its start."""
+"""`Fan`: several programs side by side, as a stage of a pipeline."""
 
 import errno
 import signal

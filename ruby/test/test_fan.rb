@@ -3,7 +3,7 @@
 require_relative "helper"
 require "pathname"
 
-# Several programs at the end of a pipeline, or at its start.
+# Several programs side by side, as a stage of a pipeline.
 class TestFan < Minitest::Test
   Fan = Procwright::Fan
 
