@@ -101,6 +101,7 @@ from ._types import (
     Env,
     ExtraEnv,
     NoPipe,
+    Open,
     Pipe,
     Seconds,
     Sink,
@@ -132,6 +133,7 @@ from ._keywords import (
     SpawnPipelineText,
     SpawnText,
 )""",
+    "from ._late import LateCommand, LatePipeline",
     "from ._overflow import Overflow",
     "from ._piece import Piece",
     "from ._pipeline import PipelineResult",
@@ -167,7 +169,7 @@ def keywords_only(first):
     return [] if first.startswith("*") else ["    *,"]
 
 
-def last(name, parameters, options, gives, first="args: Args"):
+def last(name, parameters, options, gives, first="args: Args | LateCommand"):
     """The overload for what only the running program knows, and for slips."""
     parameters = [*parameters]
     parameters += [
@@ -188,7 +190,7 @@ def data(kind, comes):
     return {True: kind, False: "None", None: f"{kind} | None"}[comes]
 
 
-def overload(name, parameters, options, gives, first="args: Args"):
+def overload(name, parameters, options, gives, first="args: Args | LateCommand[Open]"):
     lines = ["@overload", f"def {name}(", f"    {first},", *keywords_only(first)]
     lines += [f"    {parameter}," for parameter in parameters]
     return "\n".join(
@@ -240,17 +242,21 @@ def maps():
             order = data(f"list[Piece[{kind}]]", merged)
             gives = f"Map[{data(kind, out)}, {data(kind, err)}, {order}]"
             options = "MapBytes" if kind == "bytes" else "MapText"
-            commands = "commands: Iterable[Args]"
+            commands = "commands: Iterable[Args | LateCommand[Open]]"
             yield overload("map", [*sinks, *text], options, gives, commands)
     # A command with options of its own may say something else.
-    commands = "commands: Iterable[Args | Mapping[str, Any]]"
+    commands = "commands: Iterable[Args | Mapping[str, Any] | LateCommand]"
     yield overload("map", [*ANY, *KINDS[1][1]], "MapText", "Map", commands)
     yield last("map", [*ANY, *UNKNOWN], "MapAny", "Map", commands)
 
 
+#: What is a stage, or several, besides a function.
+STAGES = "Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan"
+
+
 def stages_of(kind):
     function = "BytesStageFn" if kind == "bytes" else "TextStageFn"
-    return f"*stages: Args | Mapping[str, Any] | {function} | Fan"
+    return f"*stages: {STAGES} | {function}"
 
 
 def pipelines():
@@ -265,7 +271,7 @@ def pipelines():
         ["stdout: Sink = -1", *UNKNOWN],
         "PipelineAny",
         "PipelineResult",
-        "*stages: Args | Mapping[str, Any] | StageFn | Fan",
+        f"*stages: {STAGES} | StageFn",
     )
 
 
@@ -292,7 +298,7 @@ def spawned_pipelines():
         ["stdin: Stdin = None", "stdout: Sink = -1", "stderr: Sink = -1", *UNKNOWN],
         "SpawnPipelineAny",
         "PipelineChild",
-        "*stages: Args | Mapping[str, Any] | StageFn | Fan",
+        f"*stages: {STAGES} | StageFn",
     )
 
 

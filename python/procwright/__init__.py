@@ -19,6 +19,8 @@
 #   _fake_check                          what no program would be started for
 #   _fake_calls, _fake_reply             what was asked; what is played
 #   _stand_in                            a program of its own, which is what is spawned
+#   _aio_command                         cmd of event loops
+#   _command                             programs that are said now and started later
 #   _overloads, _aio_overloads           run, spawn, map, pipeline as type checkers see them
 #   _aio_run, _aio_pipeline              run and spawn of event loops; joined programs
 #   _aio_pipeline_child                  those that one holds, on an event loop
@@ -33,13 +35,16 @@
 #   _spawn, _queue_objects, _queue_stat  starting a child; objects over queues; a queue from outside
 #   _spawn_pipeline                      starting programs joined by pipes
 #   _pipeline_child                      those that one holds
+#   _said                                commands and pipelines as values
 #   _pipeline                            programs joined by pipes
-#   _stage_function, _fan                a function between two of them; several side by side
+#   _stage_function                      a function between two of them
 #   _map                                 many commands, so many at a time
 #   _executed, _map_lines                a map whose commands run in an executor; lines of a map
 #   _child, _liveness                    a child that one holds; the Python half of liveness
 #   _held                                a wait for its outputs that tells who holds them
 #   _run, _wait, _wait_for, _budget      a whole run; waiting for many; for a text; memory of all
+#   _late_calls                          what calls take a command for that was said before
+#   _fan                                 several programs side by side
 #   _opened                              streams of what was started
 #   _starting                            the way to the core: audit events, and tests
 #   _keeper                              a child that nobody keeps
@@ -71,6 +76,7 @@
 #   _record, _async                      values with parts; event loops
 #   _captured                            what a result has of a stream, for type checkers alone
 #   _piece                               pieces of both outputs in their order
+#   _late                                commands that were said and are not started
 #   _generic                             classes that take types, as Result[str]
 #   _types                               types, for type checkers alone
 #
@@ -105,6 +111,7 @@ if TYPE_CHECKING:
 
     from ._budget import Budget, budget, set_budget
     from ._child import Child
+    from ._command import Command, Pipeline, cmd
     from ._errors import LivenessError, NoSuchProcess, SpawnError, TimeoutExpired, WaitTimeout
     from ._event import Event
     from ._explained import Diagnosis, Waiting
@@ -162,6 +169,7 @@ __all__ = [
     "Cancel",
     "Cancelled",
     "Child",
+    "Command",
     "Diagnosis",
     "Ended",
     "EndedBeforeMatch",
@@ -191,6 +199,7 @@ __all__ = [
     "Overflow",
     "Past",
     "Piece",
+    "Pipeline",
     "PipelineChild",
     "PipelineResult",
     "Process",
@@ -221,6 +230,7 @@ __all__ = [
     "as_completed",
     "as_completed_async",
     "budget",
+    "cmd",
     "map",
     "pipeline",
     "run",
@@ -237,6 +247,7 @@ __all__ = [
 _LAZY = {
     "_budget": ("Budget", "budget", "set_budget"),
     "_child": ("Child",),
+    "_command": ("Command", "Pipeline", "cmd"),
     "_errors": ("LivenessError", "NoSuchProcess", "SpawnError", "TimeoutExpired", "WaitTimeout"),
     "_event": ("Event",),
     "_explained": ("Diagnosis", "Waiting"),
@@ -280,7 +291,6 @@ _OF_OTHERS = {
     "CompletedProcess": "Result",
     "TimeoutError": "TimeoutExpired, which is a TimeoutError",
     "EOF": "EndedBeforeMatch, which wait_for() raises",
-    "Pipeline": "pipeline(*stages)",
     "TIMEOUT": "MatchTimeout, which wait_for() raises",
     "doctor": "the command `procwright doctor`",
     "pipe": "pipeline(*stages)",

@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
+    from ._late import LateCommand
     from ._map import Ended, Progress
     from ._types import Args
 
 
 def map(
-    commands: Iterable[Args | Mapping[str, Any]], *items: object, **options: Any
+    commands: Iterable[Args | Mapping[str, Any] | LateCommand[Any]],
+    *items: object,
+    **options: Any,
 ) -> Map[Any, Any, Any]:
     """Runs many commands, so many at a time: `procwright.map`, whose parameters, defaults and
     errors it has, for `async for` and `async with`.

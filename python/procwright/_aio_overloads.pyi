@@ -26,6 +26,7 @@ from ._keywords import (
     SpawnPipelineText,
     SpawnText,
 )
+from ._late import LateCommand, LatePipeline
 from ._overflow import Overflow
 from ._piece import Piece
 from ._pipeline import PipelineResult
@@ -39,6 +40,7 @@ from ._types import (
     Env,
     ExtraEnv,
     NoPipe,
+    Open,
     Pipe,
     Seconds,
     Sink,
@@ -53,7 +55,7 @@ __all__ = ["map", "pipeline", "run", "spawn", "spawn_pipeline"]
 
 @overload
 async def run(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -66,7 +68,7 @@ async def run(
 ) -> Result[bytes, bytes, None]: ...
 @overload
 async def run(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -79,7 +81,7 @@ async def run(
 ) -> Result[bytes, None, None]: ...
 @overload
 async def run(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -92,7 +94,7 @@ async def run(
 ) -> Result[None, bytes, None]: ...
 @overload
 async def run(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -105,7 +107,7 @@ async def run(
 ) -> Result[None, None, None]: ...
 @overload
 async def run(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -118,7 +120,7 @@ async def run(
 ) -> Result[bytes, bytes, list[Piece[bytes]]]: ...
 @overload
 async def run(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdout: Pipe = -1,
     stderr: Sink = -1,
@@ -131,7 +133,7 @@ async def run(
 ) -> Result[bytes, None, None]: ...
 @overload
 async def run(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -144,7 +146,7 @@ async def run(
 ) -> Result[bytes | None, bytes | None, list[Piece[bytes]] | None]: ...
 @overload
 async def run(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -157,7 +159,7 @@ async def run(
 ) -> Result[str, str, None]: ...
 @overload
 async def run(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -170,7 +172,7 @@ async def run(
 ) -> Result[str, None, None]: ...
 @overload
 async def run(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -183,7 +185,7 @@ async def run(
 ) -> Result[None, str, None]: ...
 @overload
 async def run(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -196,7 +198,7 @@ async def run(
 ) -> Result[None, None, None]: ...
 @overload
 async def run(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -209,7 +211,7 @@ async def run(
 ) -> Result[str, str, list[Piece[str]]]: ...
 @overload
 async def run(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdout: Pipe = -1,
     stderr: Sink = -1,
@@ -222,7 +224,7 @@ async def run(
 ) -> Result[str, None, None]: ...
 @overload
 async def run(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -235,7 +237,7 @@ async def run(
 ) -> Result[str | None, str | None, list[Piece[str]] | None]: ...
 @overload
 async def run(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -248,7 +250,7 @@ async def run(
 ) -> Result[str, str, None]: ...
 @overload
 async def run(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -261,7 +263,7 @@ async def run(
 ) -> Result[str, None, None]: ...
 @overload
 async def run(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -274,7 +276,7 @@ async def run(
 ) -> Result[None, str, None]: ...
 @overload
 async def run(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -287,7 +289,7 @@ async def run(
 ) -> Result[None, None, None]: ...
 @overload
 async def run(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -300,7 +302,7 @@ async def run(
 ) -> Result[str, str, list[Piece[str]]]: ...
 @overload
 async def run(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdout: Pipe = -1,
     stderr: Sink = -1,
@@ -313,7 +315,7 @@ async def run(
 ) -> Result[str, None, None]: ...
 @overload
 async def run(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -326,7 +328,7 @@ async def run(
 ) -> Result[str | None, str | None, list[Piece[str]] | None]: ...
 @overload
 async def run(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -339,7 +341,7 @@ async def run(
 ) -> Result[str, str, None]: ...
 @overload
 async def run(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -352,7 +354,7 @@ async def run(
 ) -> Result[str, None, None]: ...
 @overload
 async def run(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -365,7 +367,7 @@ async def run(
 ) -> Result[None, str, None]: ...
 @overload
 async def run(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -378,7 +380,7 @@ async def run(
 ) -> Result[None, None, None]: ...
 @overload
 async def run(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -391,7 +393,7 @@ async def run(
 ) -> Result[str, str, list[Piece[str]]]: ...
 @overload
 async def run(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdout: Pipe = -1,
     stderr: Sink = -1,
@@ -404,7 +406,7 @@ async def run(
 ) -> Result[str, None, None]: ...
 @overload
 async def run(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -417,7 +419,7 @@ async def run(
 ) -> Result[str | None, str | None, list[Piece[str]] | None]: ...
 @overload
 async def run(
-    args: Args | Slip,
+    args: Args | LateCommand | Slip,
     *,
     stdout: Slip | Sink = -1,
     stderr: Slip | Sink = -1,
@@ -476,7 +478,7 @@ async def run(
 ) -> Result: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
@@ -492,7 +494,7 @@ def spawn(
 ) -> Child[bytes, bytes, None, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Pipe = -1,
@@ -508,7 +510,7 @@ def spawn(
 ) -> Child[bytes, bytes, bytes, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
@@ -524,7 +526,7 @@ def spawn(
 ) -> Child[bytes | None, bytes, None, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Pipe = -1,
@@ -540,7 +542,7 @@ def spawn(
 ) -> Child[bytes | None, bytes, bytes, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
@@ -556,7 +558,7 @@ def spawn(
 ) -> Child[bytes, bytes | None, None, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Pipe = -1,
@@ -572,7 +574,7 @@ def spawn(
 ) -> Child[bytes, bytes | None, bytes, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
@@ -588,7 +590,7 @@ def spawn(
 ) -> Child[bytes, None, None, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Pipe = -1,
@@ -604,7 +606,7 @@ def spawn(
 ) -> Child[bytes, None, bytes, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Elsewhere,
@@ -620,7 +622,7 @@ def spawn(
 ) -> Child[None, bytes, None, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Elsewhere,
@@ -636,7 +638,7 @@ def spawn(
 ) -> Child[None, bytes, bytes, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Elsewhere,
@@ -652,7 +654,7 @@ def spawn(
 ) -> Child[None, None, None, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Elsewhere,
@@ -668,7 +670,7 @@ def spawn(
 ) -> Child[None, None, bytes, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
@@ -684,7 +686,7 @@ def spawn(
 ) -> Child[None, None, None, bytes]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Pipe = -1,
@@ -700,7 +702,7 @@ def spawn(
 ) -> Child[None, None, bytes, bytes]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
@@ -716,7 +718,7 @@ def spawn(
 ) -> Child[bytes, None, None, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Pipe = -1,
@@ -732,7 +734,7 @@ def spawn(
 ) -> Child[bytes, None, bytes, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Sink = -1,
@@ -748,7 +750,7 @@ def spawn(
 ) -> Child[bytes | None, bytes | None, None, bytes | None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Sink = -1,
@@ -764,7 +766,7 @@ def spawn(
 ) -> Child[bytes | None, bytes | None, bytes, bytes | None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
@@ -780,7 +782,7 @@ def spawn(
 ) -> Child[str, str, None, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Pipe = -1,
@@ -796,7 +798,7 @@ def spawn(
 ) -> Child[str, str, str, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
@@ -812,7 +814,7 @@ def spawn(
 ) -> Child[str | None, str, None, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Pipe = -1,
@@ -828,7 +830,7 @@ def spawn(
 ) -> Child[str | None, str, str, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
@@ -844,7 +846,7 @@ def spawn(
 ) -> Child[str, str | None, None, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Pipe = -1,
@@ -860,7 +862,7 @@ def spawn(
 ) -> Child[str, str | None, str, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
@@ -876,7 +878,7 @@ def spawn(
 ) -> Child[str, None, None, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Pipe = -1,
@@ -892,7 +894,7 @@ def spawn(
 ) -> Child[str, None, str, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Elsewhere,
@@ -908,7 +910,7 @@ def spawn(
 ) -> Child[None, str, None, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Elsewhere,
@@ -924,7 +926,7 @@ def spawn(
 ) -> Child[None, str, str, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Elsewhere,
@@ -940,7 +942,7 @@ def spawn(
 ) -> Child[None, None, None, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Elsewhere,
@@ -956,7 +958,7 @@ def spawn(
 ) -> Child[None, None, str, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
@@ -972,7 +974,7 @@ def spawn(
 ) -> Child[None, None, None, str]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Pipe = -1,
@@ -988,7 +990,7 @@ def spawn(
 ) -> Child[None, None, str, str]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
@@ -1004,7 +1006,7 @@ def spawn(
 ) -> Child[str, None, None, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Pipe = -1,
@@ -1020,7 +1022,7 @@ def spawn(
 ) -> Child[str, None, str, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Sink = -1,
@@ -1036,7 +1038,7 @@ def spawn(
 ) -> Child[str | None, str | None, None, str | None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Sink = -1,
@@ -1052,7 +1054,7 @@ def spawn(
 ) -> Child[str | None, str | None, str, str | None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
@@ -1068,7 +1070,7 @@ def spawn(
 ) -> Child[str, str, None, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Pipe = -1,
@@ -1084,7 +1086,7 @@ def spawn(
 ) -> Child[str, str, str, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
@@ -1100,7 +1102,7 @@ def spawn(
 ) -> Child[str | None, str, None, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Pipe = -1,
@@ -1116,7 +1118,7 @@ def spawn(
 ) -> Child[str | None, str, str, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
@@ -1132,7 +1134,7 @@ def spawn(
 ) -> Child[str, str | None, None, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Pipe = -1,
@@ -1148,7 +1150,7 @@ def spawn(
 ) -> Child[str, str | None, str, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
@@ -1164,7 +1166,7 @@ def spawn(
 ) -> Child[str, None, None, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Pipe = -1,
@@ -1180,7 +1182,7 @@ def spawn(
 ) -> Child[str, None, str, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Elsewhere,
@@ -1196,7 +1198,7 @@ def spawn(
 ) -> Child[None, str, None, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Elsewhere,
@@ -1212,7 +1214,7 @@ def spawn(
 ) -> Child[None, str, str, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Elsewhere,
@@ -1228,7 +1230,7 @@ def spawn(
 ) -> Child[None, None, None, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Elsewhere,
@@ -1244,7 +1246,7 @@ def spawn(
 ) -> Child[None, None, str, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
@@ -1260,7 +1262,7 @@ def spawn(
 ) -> Child[None, None, None, str]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Pipe = -1,
@@ -1276,7 +1278,7 @@ def spawn(
 ) -> Child[None, None, str, str]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
@@ -1292,7 +1294,7 @@ def spawn(
 ) -> Child[str, None, None, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Pipe = -1,
@@ -1308,7 +1310,7 @@ def spawn(
 ) -> Child[str, None, str, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Sink = -1,
@@ -1324,7 +1326,7 @@ def spawn(
 ) -> Child[str | None, str | None, None, str | None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Sink = -1,
@@ -1340,7 +1342,7 @@ def spawn(
 ) -> Child[str | None, str | None, str, str | None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
@@ -1356,7 +1358,7 @@ def spawn(
 ) -> Child[str, str, None, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Pipe = -1,
@@ -1372,7 +1374,7 @@ def spawn(
 ) -> Child[str, str, str, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
@@ -1388,7 +1390,7 @@ def spawn(
 ) -> Child[str | None, str, None, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Pipe = -1,
@@ -1404,7 +1406,7 @@ def spawn(
 ) -> Child[str | None, str, str, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
@@ -1420,7 +1422,7 @@ def spawn(
 ) -> Child[str, str | None, None, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Pipe = -1,
@@ -1436,7 +1438,7 @@ def spawn(
 ) -> Child[str, str | None, str, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
@@ -1452,7 +1454,7 @@ def spawn(
 ) -> Child[str, None, None, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Pipe = -1,
@@ -1468,7 +1470,7 @@ def spawn(
 ) -> Child[str, None, str, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Elsewhere,
@@ -1484,7 +1486,7 @@ def spawn(
 ) -> Child[None, str, None, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Elsewhere,
@@ -1500,7 +1502,7 @@ def spawn(
 ) -> Child[None, str, str, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Elsewhere,
@@ -1516,7 +1518,7 @@ def spawn(
 ) -> Child[None, None, None, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Elsewhere,
@@ -1532,7 +1534,7 @@ def spawn(
 ) -> Child[None, None, str, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
@@ -1548,7 +1550,7 @@ def spawn(
 ) -> Child[None, None, None, str]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Pipe = -1,
@@ -1564,7 +1566,7 @@ def spawn(
 ) -> Child[None, None, str, str]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
@@ -1580,7 +1582,7 @@ def spawn(
 ) -> Child[str, None, None, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Pipe = -1,
@@ -1596,7 +1598,7 @@ def spawn(
 ) -> Child[str, None, str, None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
     stdout: Sink = -1,
@@ -1612,7 +1614,7 @@ def spawn(
 ) -> Child[str | None, str | None, None, str | None]: ...
 @overload
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Open],
     *,
     stdin: Pipe,
     stdout: Sink = -1,
@@ -1628,7 +1630,7 @@ def spawn(
 ) -> Child[str | None, str | None, str, str | None]: ...
 @overload
 def spawn(
-    args: Args | Slip,
+    args: Args | LateCommand | Slip,
     *,
     stdin: Slip | Stdin = None,
     stdout: Slip | Sink = -1,
@@ -1690,7 +1692,7 @@ def spawn(
 ) -> Child: ...
 @overload
 def map(
-    commands: Iterable[Args],
+    commands: Iterable[Args | LateCommand[Open]],
     *,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -1703,7 +1705,7 @@ def map(
 ) -> Map[bytes, bytes, None]: ...
 @overload
 def map(
-    commands: Iterable[Args],
+    commands: Iterable[Args | LateCommand[Open]],
     *,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -1716,7 +1718,7 @@ def map(
 ) -> Map[bytes, None, None]: ...
 @overload
 def map(
-    commands: Iterable[Args],
+    commands: Iterable[Args | LateCommand[Open]],
     *,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -1729,7 +1731,7 @@ def map(
 ) -> Map[None, bytes, None]: ...
 @overload
 def map(
-    commands: Iterable[Args],
+    commands: Iterable[Args | LateCommand[Open]],
     *,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -1742,7 +1744,7 @@ def map(
 ) -> Map[None, None, None]: ...
 @overload
 def map(
-    commands: Iterable[Args],
+    commands: Iterable[Args | LateCommand[Open]],
     *,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -1755,7 +1757,7 @@ def map(
 ) -> Map[bytes, bytes, list[Piece[bytes]]]: ...
 @overload
 def map(
-    commands: Iterable[Args],
+    commands: Iterable[Args | LateCommand[Open]],
     *,
     stdout: Pipe = -1,
     stderr: Sink = -1,
@@ -1768,7 +1770,7 @@ def map(
 ) -> Map[bytes, None, None]: ...
 @overload
 def map(
-    commands: Iterable[Args],
+    commands: Iterable[Args | LateCommand[Open]],
     *,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -1781,7 +1783,7 @@ def map(
 ) -> Map[bytes | None, bytes | None, list[Piece[bytes]] | None]: ...
 @overload
 def map(
-    commands: Iterable[Args],
+    commands: Iterable[Args | LateCommand[Open]],
     *,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -1794,7 +1796,7 @@ def map(
 ) -> Map[str, str, None]: ...
 @overload
 def map(
-    commands: Iterable[Args],
+    commands: Iterable[Args | LateCommand[Open]],
     *,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -1807,7 +1809,7 @@ def map(
 ) -> Map[str, None, None]: ...
 @overload
 def map(
-    commands: Iterable[Args],
+    commands: Iterable[Args | LateCommand[Open]],
     *,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -1820,7 +1822,7 @@ def map(
 ) -> Map[None, str, None]: ...
 @overload
 def map(
-    commands: Iterable[Args],
+    commands: Iterable[Args | LateCommand[Open]],
     *,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -1833,7 +1835,7 @@ def map(
 ) -> Map[None, None, None]: ...
 @overload
 def map(
-    commands: Iterable[Args],
+    commands: Iterable[Args | LateCommand[Open]],
     *,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -1846,7 +1848,7 @@ def map(
 ) -> Map[str, str, list[Piece[str]]]: ...
 @overload
 def map(
-    commands: Iterable[Args],
+    commands: Iterable[Args | LateCommand[Open]],
     *,
     stdout: Pipe = -1,
     stderr: Sink = -1,
@@ -1859,7 +1861,7 @@ def map(
 ) -> Map[str, None, None]: ...
 @overload
 def map(
-    commands: Iterable[Args],
+    commands: Iterable[Args | LateCommand[Open]],
     *,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -1872,7 +1874,7 @@ def map(
 ) -> Map[str | None, str | None, list[Piece[str]] | None]: ...
 @overload
 def map(
-    commands: Iterable[Args],
+    commands: Iterable[Args | LateCommand[Open]],
     *,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -1885,7 +1887,7 @@ def map(
 ) -> Map[str, str, None]: ...
 @overload
 def map(
-    commands: Iterable[Args],
+    commands: Iterable[Args | LateCommand[Open]],
     *,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -1898,7 +1900,7 @@ def map(
 ) -> Map[str, None, None]: ...
 @overload
 def map(
-    commands: Iterable[Args],
+    commands: Iterable[Args | LateCommand[Open]],
     *,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -1911,7 +1913,7 @@ def map(
 ) -> Map[None, str, None]: ...
 @overload
 def map(
-    commands: Iterable[Args],
+    commands: Iterable[Args | LateCommand[Open]],
     *,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -1924,7 +1926,7 @@ def map(
 ) -> Map[None, None, None]: ...
 @overload
 def map(
-    commands: Iterable[Args],
+    commands: Iterable[Args | LateCommand[Open]],
     *,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -1937,7 +1939,7 @@ def map(
 ) -> Map[str, str, list[Piece[str]]]: ...
 @overload
 def map(
-    commands: Iterable[Args],
+    commands: Iterable[Args | LateCommand[Open]],
     *,
     stdout: Pipe = -1,
     stderr: Sink = -1,
@@ -1950,7 +1952,7 @@ def map(
 ) -> Map[str, None, None]: ...
 @overload
 def map(
-    commands: Iterable[Args],
+    commands: Iterable[Args | LateCommand[Open]],
     *,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -1963,7 +1965,7 @@ def map(
 ) -> Map[str | None, str | None, list[Piece[str]] | None]: ...
 @overload
 def map(
-    commands: Iterable[Args],
+    commands: Iterable[Args | LateCommand[Open]],
     *,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -1976,7 +1978,7 @@ def map(
 ) -> Map[str, str, None]: ...
 @overload
 def map(
-    commands: Iterable[Args],
+    commands: Iterable[Args | LateCommand[Open]],
     *,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -1989,7 +1991,7 @@ def map(
 ) -> Map[str, None, None]: ...
 @overload
 def map(
-    commands: Iterable[Args],
+    commands: Iterable[Args | LateCommand[Open]],
     *,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -2002,7 +2004,7 @@ def map(
 ) -> Map[None, str, None]: ...
 @overload
 def map(
-    commands: Iterable[Args],
+    commands: Iterable[Args | LateCommand[Open]],
     *,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -2015,7 +2017,7 @@ def map(
 ) -> Map[None, None, None]: ...
 @overload
 def map(
-    commands: Iterable[Args],
+    commands: Iterable[Args | LateCommand[Open]],
     *,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -2028,7 +2030,7 @@ def map(
 ) -> Map[str, str, list[Piece[str]]]: ...
 @overload
 def map(
-    commands: Iterable[Args],
+    commands: Iterable[Args | LateCommand[Open]],
     *,
     stdout: Pipe = -1,
     stderr: Sink = -1,
@@ -2041,7 +2043,7 @@ def map(
 ) -> Map[str, None, None]: ...
 @overload
 def map(
-    commands: Iterable[Args],
+    commands: Iterable[Args | LateCommand[Open]],
     *,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -2054,7 +2056,7 @@ def map(
 ) -> Map[str | None, str | None, list[Piece[str]] | None]: ...
 @overload
 def map(
-    commands: Iterable[Args | Mapping[str, Any]],
+    commands: Iterable[Args | Mapping[str, Any] | LateCommand],
     *,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -2067,7 +2069,7 @@ def map(
 ) -> Map: ...
 @overload
 def map(
-    commands: Iterable[Args | Mapping[str, Any]] | Slip,
+    commands: Iterable[Args | Mapping[str, Any] | LateCommand] | Slip,
     *,
     stdout: Slip | Sink = -1,
     stderr: Slip | Sink = -1,
@@ -2124,7 +2126,7 @@ def map(
 ) -> Map: ...
 @overload
 async def pipeline(
-    *stages: Args | Mapping[str, Any] | BytesStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | BytesStageFn,
     stdout: Pipe = -1,
     text: Literal[False] = False,
     encoding: None = None,
@@ -2133,7 +2135,7 @@ async def pipeline(
 ) -> PipelineResult[bytes]: ...
 @overload
 async def pipeline(
-    *stages: Args | Mapping[str, Any] | BytesStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | BytesStageFn,
     stdout: Elsewhere,
     text: Literal[False] = False,
     encoding: None = None,
@@ -2142,7 +2144,7 @@ async def pipeline(
 ) -> PipelineResult[None]: ...
 @overload
 async def pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdout: Pipe = -1,
     text: Literal[True],
     encoding: str | None = None,
@@ -2151,7 +2153,7 @@ async def pipeline(
 ) -> PipelineResult[str]: ...
 @overload
 async def pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdout: Elsewhere,
     text: Literal[True],
     encoding: str | None = None,
@@ -2160,7 +2162,7 @@ async def pipeline(
 ) -> PipelineResult[None]: ...
 @overload
 async def pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdout: Pipe = -1,
     text: Literal[False] = False,
     encoding: str,
@@ -2169,7 +2171,7 @@ async def pipeline(
 ) -> PipelineResult[str]: ...
 @overload
 async def pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdout: Elsewhere,
     text: Literal[False] = False,
     encoding: str,
@@ -2178,7 +2180,7 @@ async def pipeline(
 ) -> PipelineResult[None]: ...
 @overload
 async def pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdout: Pipe = -1,
     text: Literal[False] = False,
     encoding: None = None,
@@ -2187,7 +2189,7 @@ async def pipeline(
 ) -> PipelineResult[str]: ...
 @overload
 async def pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdout: Elsewhere,
     text: Literal[False] = False,
     encoding: None = None,
@@ -2196,7 +2198,7 @@ async def pipeline(
 ) -> PipelineResult[None]: ...
 @overload
 async def pipeline(
-    *stages: Args | Mapping[str, Any] | StageFn | Fan | Slip,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | StageFn | Slip,
     stdout: Slip | Sink = -1,
     text: Slip | bool = ...,
     encoding: Slip | str | None = ...,
@@ -2245,7 +2247,7 @@ async def pipeline(
 ) -> PipelineResult: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | BytesStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | BytesStageFn,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -2256,7 +2258,7 @@ def spawn_pipeline(
 ) -> PipelineChild[bytes, bytes, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | BytesStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | BytesStageFn,
     stdin: Pipe,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -2267,7 +2269,7 @@ def spawn_pipeline(
 ) -> PipelineChild[bytes, bytes, bytes]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | BytesStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | BytesStageFn,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -2278,7 +2280,7 @@ def spawn_pipeline(
 ) -> PipelineChild[bytes, None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | BytesStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | BytesStageFn,
     stdin: Pipe,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -2289,7 +2291,7 @@ def spawn_pipeline(
 ) -> PipelineChild[bytes, None, bytes]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | BytesStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | BytesStageFn,
     stdin: NoPipe = None,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -2300,7 +2302,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, bytes, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | BytesStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | BytesStageFn,
     stdin: Pipe,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -2311,7 +2313,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, bytes, bytes]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | BytesStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | BytesStageFn,
     stdin: NoPipe = None,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -2322,7 +2324,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | BytesStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | BytesStageFn,
     stdin: Pipe,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -2333,7 +2335,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, None, bytes]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | BytesStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | BytesStageFn,
     stdin: NoPipe = None,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -2344,7 +2346,7 @@ def spawn_pipeline(
 ) -> PipelineChild[bytes | None, bytes | None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | BytesStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | BytesStageFn,
     stdin: Pipe,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -2355,7 +2357,7 @@ def spawn_pipeline(
 ) -> PipelineChild[bytes | None, bytes | None, bytes]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -2366,7 +2368,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, str, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdin: Pipe,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -2377,7 +2379,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, str, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -2388,7 +2390,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdin: Pipe,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -2399,7 +2401,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, None, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdin: NoPipe = None,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -2410,7 +2412,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, str, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdin: Pipe,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -2421,7 +2423,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, str, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdin: NoPipe = None,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -2432,7 +2434,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdin: Pipe,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -2443,7 +2445,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, None, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdin: NoPipe = None,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -2454,7 +2456,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str | None, str | None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdin: Pipe,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -2465,7 +2467,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str | None, str | None, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -2476,7 +2478,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, str, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdin: Pipe,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -2487,7 +2489,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, str, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -2498,7 +2500,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdin: Pipe,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -2509,7 +2511,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, None, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdin: NoPipe = None,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -2520,7 +2522,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, str, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdin: Pipe,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -2531,7 +2533,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, str, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdin: NoPipe = None,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -2542,7 +2544,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdin: Pipe,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -2553,7 +2555,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, None, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdin: NoPipe = None,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -2564,7 +2566,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str | None, str | None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdin: Pipe,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -2575,7 +2577,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str | None, str | None, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -2586,7 +2588,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, str, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdin: Pipe,
     stdout: Pipe = -1,
     stderr: Pipe = -1,
@@ -2597,7 +2599,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, str, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdin: NoPipe = None,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -2608,7 +2610,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdin: Pipe,
     stdout: Pipe = -1,
     stderr: Elsewhere,
@@ -2619,7 +2621,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str, None, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdin: NoPipe = None,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -2630,7 +2632,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, str, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdin: Pipe,
     stdout: Elsewhere,
     stderr: Pipe = -1,
@@ -2641,7 +2643,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, str, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdin: NoPipe = None,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -2652,7 +2654,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdin: Pipe,
     stdout: Elsewhere,
     stderr: Elsewhere,
@@ -2663,7 +2665,7 @@ def spawn_pipeline(
 ) -> PipelineChild[None, None, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdin: NoPipe = None,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -2674,7 +2676,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str | None, str | None, None]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | TextStageFn | Fan,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
     stdin: Pipe,
     stdout: Sink = -1,
     stderr: Sink = -1,
@@ -2685,7 +2687,7 @@ def spawn_pipeline(
 ) -> PipelineChild[str | None, str | None, str]: ...
 @overload
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | StageFn | Fan | Slip,
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | StageFn | Slip,
     stdin: Slip | Stdin = None,
     stdout: Slip | Sink = -1,
     stderr: Slip | Sink = -1,

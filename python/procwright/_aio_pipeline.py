@@ -7,6 +7,7 @@ from anyio.lowlevel import checkpoint
 from . import _core, _pipeline
 from ._aio_whole import on_thread
 from ._arguments import instance
+from ._late_calls import of_many
 from ._run_errors import RunError
 
 TYPE_CHECKING = False
@@ -15,12 +16,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ._fan import Fan
+    from ._late import LateCommand, LatePipeline
     from ._pipeline import PipelineResult
     from ._types import Args, StageFn
 
 
 async def pipeline(
-    *stages: Args | Mapping[str, Any] | StageFn | Fan, **options: Any
+    *stages: Args | Mapping[str, Any] | StageFn | Fan | LateCommand[Any] | LatePipeline,
+    **options: Any,
 ) -> PipelineResult[Any]:
     """Runs programs of which each writes into the next one, and judges each:
     `procwright.pipeline`, whose parameters, defaults, results and errors it has, awaited.
@@ -28,6 +31,7 @@ async def pipeline(
     It has a thread for as long as it lasts. Cancelled, it stops all stages, as `stop` says, and
     reaps them; then the cancellation goes on, and its exception has the `result` where it can.
     """
+    stages, options = of_many(stages, options)
     theirs = options.get("cancel")
     if theirs is not None:
         instance("cancel", theirs, _core.Cancel, "pass a Cancel")

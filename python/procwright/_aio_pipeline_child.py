@@ -13,6 +13,7 @@ from ._aio_stream import Guard, Reader, Writer
 from ._aio_text import TextReader, TextWriter
 from ._child import LeftOff
 from ._generic import Err, Generic, In, Out
+from ._late_calls import of_many
 from ._pipeline import PipelineResult
 from ._record import Survivor
 from ._timeout import Deadline, sooner
@@ -24,18 +25,22 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn, Self, overload
 
     from ._aio_pipeline_streams import PipelineStreams
+    from ._fan import Fan
+    from ._late import LateCommand, LatePipeline
     from ._types import Args, Data, MaybeNone, Seconds, StageFn
 else:
     PipelineStreams = Generic
 
 
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | StageFn, **options: Any
+    *stages: Args | Mapping[str, Any] | StageFn | Fan | LateCommand[Any] | LatePipeline,
+    **options: Any,
 ) -> PipelineChild[Any, Any, Any]:
     """Starts programs of which each writes into the next one, and returns at once, with their
     streams: `procwright.spawn_pipeline`, whose parameters, defaults and errors it has, for event
     loops. It is not awaited: `async with aio.spawn_pipeline(...) as child:`.
     """
+    stages, options = of_many(stages, options)
     return PipelineChild(_spawn_pipeline.spawn_pipeline(*stages, **options))
 
 

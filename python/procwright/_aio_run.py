@@ -15,6 +15,7 @@ from ._aio_sleep import ThreadCall, first, outlasted, undisturbed
 from ._aio_whole import attach, on_thread
 from ._held import HeldAt
 from ._keeper import Keeper, line_of_caller
+from ._late_calls import is_late, of_one
 from ._options import SPAWN, quoted
 from ._run import RunCall
 from ._starting import start
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
+    from ._late import LateCommand, LatePipeline
     from ._result import Result
     from ._types import Args
 
@@ -55,17 +57,23 @@ _OF_A_CHILD = {
 }
 
 
-def spawn(args: Args, **options: Any) -> Child[Any, Any, Any, Any]:
+def spawn(
+    args: Args | LateCommand[Any] | LatePipeline, **options: Any
+) -> Child[Any, Any, Any, Any]:
     """Starts a program and returns at once, with the child and its streams: `procwright.spawn`,
     whose parameters, defaults and errors it has, for event loops.
 
     Starting takes a millisecond or so, and waits for nothing, so it is not awaited:
     `async with aio.spawn(...) as child:`.
     """
+    if is_late(args):
+        args, options = of_one("spawn", args, (), options)
     return Child(_spawn.spawn(args, **options))
 
 
-async def run(args: Args, **options: Any) -> Result[Any, Any, Any]:
+async def run(
+    args: Args | LateCommand[Any] | LatePipeline, **options: Any
+) -> Result[Any, Any, Any]:
     """Runs a program, waits until the run is over, and returns all that came of it:
     `procwright.run`, whose parameters, defaults, results and errors it has, awaited.
 
@@ -77,6 +85,8 @@ async def run(args: Args, **options: Any) -> Result[Any, Any, Any]:
     `input_wanted`, `explain_after` or `until="silent:..."` the run has a thread for as long as it
     lasts; without them it has none.
     """
+    if is_late(args):
+        args, options = of_one("run", args, (), options)
     given = {"args": args, **_DEFAULTS, **options}
     unknown = {name: value for name, value in options.items() if name not in _DEFAULTS}
     if unknown:

@@ -135,6 +135,8 @@ class Words:
     def __init__(self, name: str, pattern: Any) -> None:
         self.line: str | None = None
         self._words: list[Any] = []
+        if hasattr(pattern, "_is_late_command"):
+            pattern = pattern._args
         if isinstance(pattern, (str, bytes)):
             self.line = os.fsdecode(pattern)
             return

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from ._late import LateCommand
     from ._types import Args
 
 
@@ -28,13 +29,18 @@ class Fan(Record):
 
     __slots__ = ("programs",)
 
-    def __init__(self, *programs: Args | Mapping[str, Any]) -> None:
+    def __init__(self, *programs: Args | Mapping[str, Any] | LateCommand[Any]) -> None:
         if not programs:
             raise InvalidValue("Fan() has no program: name one at least")
         for place, program in enumerate(programs):
             if isinstance(program, Fan):
                 hint = "its programs are side by side already: name them all in one"
                 raise bad_type(f"a program of Fan, programs[{place}],", program, hint)
+            if hasattr(program, "_is_late_pipeline"):
+                hint = "it is several programs, and this place is for one: ['sh', '-c', 'a | b']"
+                raise bad_type(f"a program of Fan, programs[{place}],", program, hint)
+            if hasattr(program, "_is_late_command"):
+                continue
             if _is_function(program):
                 hint = "a function stands between two programs: put it before, and a cat behind it"
                 raise bad_type(f"a program of Fan, programs[{place}],", program, hint)

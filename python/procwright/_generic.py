@@ -4,9 +4,12 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
     from typing import Generic as Generic
 
     from typing_extensions import TypeVar
+
+    from ._types import Fixed
 
     _Data = str | bytes | None
 
@@ -18,10 +21,12 @@ if TYPE_CHECKING:
     In = TypeVar("In", covariant=True, default=Out | None)
     #: Data of both outputs in one stream, None unless that was asked for.
     Both = TypeVar("Both", covariant=True, default=_Data)
+    #: Whether a command has options that say what comes of it: `Fixed`, or `Open` without.
+    How = TypeVar("How", bound="Fixed", covariant=True, default=Any)
     #: Text or bytes.
     Text = TypeVar("Text", covariant=True, default=str | bytes)
 else:
-    Out = Err = In = Both = Text = None
+    Out = Err = In = Both = How = Text = None
 
     class Generic:
         """`typing.Generic`, as far as classes of this package need it."""

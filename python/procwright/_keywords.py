@@ -1,5 +1,5 @@
-"""The options of `run`, `spawn`, `map`, `pipeline` and `spawn_pipeline` by which no type of theirs
-is chosen: for type checkers, imported by nothing else.
+"""The options of `run`, `spawn`, `map`, `pipeline`, `spawn_pipeline` and `cmd` by which no type of
+theirs is chosen: for type checkers, imported by nothing else.
 
 A test holds them to the signatures.
 """
@@ -267,3 +267,34 @@ class PipelineText(Pipeline, total=False):
 
 class PipelineAny(PipelineBytes, total=False):
     """What `pipeline` takes where only the running program knows which."""
+
+
+class OpenCommandOptions(Spawn, total=False):
+    """What `cmd` takes besides what results have types by."""
+
+    check: bool
+    explain_after: Seconds | None
+
+
+class CommandOptions(OpenCommandOptions, total=False):
+    """What `cmd` takes."""
+
+    input: Data | str | None
+    stdin: Stdin
+    stdout: Sink
+    stderr: Sink
+    pty: bool | tuple[int, int]
+    merged: bool
+    tee: AnyTee
+    on_line: Callable[[Any], object] | None
+    on_stdout_line: Callable[[Any], object] | None
+    on_stderr_line: Callable[[Any], object] | None
+    text: bool
+    encoding: str | None
+    errors: str | None
+
+
+class OpenPipelineOptions(SpawnPipeline, total=False):
+    """What a `Pipeline` takes besides what results have types by."""
+
+    check: bool

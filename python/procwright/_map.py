@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from ._event import Event
     from ._keywords import MapCommand
+    from ._late import LateCommand
     from ._map_lines import MapLines
     from ._types import Args, MaybeNone, RawEnded, Seconds, StrOrBytesPath, Tap
 
@@ -57,7 +58,7 @@ _COMMANDS = "pass an iterable of commands, each a list of arguments or a mapping
 
 
 def map(
-    commands: Iterable[Args | Mapping[str, Any]],
+    commands: Iterable[Args | Mapping[str, Any] | LateCommand[Any]],
     *items: object,
     parallel: int | None = None,
     ordered: bool = False,
@@ -75,9 +76,10 @@ def map(
 
     commands
         What to run: each a list of arguments as `run` takes it, or a mapping of options of
-        `run` with `args` among them, which come on top of `options`. The iterable may be
-        endless, and may block: it is asked when there is a place for its next command, on a
-        thread of the map. What it raises ends the map, and is raised by the iterator.
+        `run` with `args` among them, which come on top of `options`; or a `Command`. The
+        iterable may be endless, and may block: it is asked when there is a place for its next
+        command, on a thread of the map. What it raises ends the map, and is raised by the
+        iterator.
     parallel
         How many run at a time; None for as many as there are processors.
     ordered
@@ -257,7 +259,11 @@ class _Given:
     def __call__(self) -> dict[str, object]:
         given = next(self._iterator)
         own: dict[str, Any] = {}
-        if hasattr(given, "items"):
+        if hasattr(given, "_is_late_command") or hasattr(given, "_is_late_pipeline"):
+            from ._late_calls import of_one
+
+            given, own = of_one("map", given, (), {})
+        elif hasattr(given, "items"):
             own = dict(pairs("a command", given, _COMMANDS))
             if "args" not in own:
                 raise InvalidValue(f"a command is {given!r}, which has no args: {_COMMANDS}")

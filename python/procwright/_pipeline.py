@@ -7,6 +7,7 @@ from ._arguments import callback, flag, items, number, pairs, word
 from ._fan import Fan, spread
 from ._generic import Generic, Out
 from ._invalid import InvalidValue, bad_type, bad_value, shown
+from ._late_calls import given_to, is_late, of_many
 from ._options import COMMON, argv, event_hook, given_args, translated
 from ._outcome import raise_for
 from ._result import AskOk, Result, as_json, no_truth
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from ._core import RawPipeline, RawStage
     from ._event import Event
     from ._keywords import Program
+    from ._late import LateCommand, LatePipeline
     from ._overflow import Overflow
     from ._record import Survivor
     from ._types import Args, Data, Seconds, Sink, StageFn, Stdin
@@ -58,11 +60,13 @@ _NOT_OF_A_STAGE = (
     "input_wanted",
     "explain_after",
 )
+#: Those that each stage has.
+OF_EACH_STAGE = frozenset(_DEFAULTS).difference(_NOT_OF_A_STAGE)
 _STAGES = "pass each stage as a list of arguments, or as a mapping of args and options"
 
 
 def pipeline(
-    *stages: Args | Mapping[str, Any] | StageFn | Fan,
+    *stages: Args | Mapping[str, Any] | StageFn | Fan | LateCommand[Any] | LatePipeline,
     input: Data | str | None = None,
     stdin: Stdin = None,
     stdout: Sink = CAPTURE,
@@ -89,7 +93,8 @@ def pipeline(
 
     stages
         What to run: each a list of arguments as `run` takes it, or a mapping with `args` and
-        options of `run` for this stage alone, which come on top of `options`. Between two
+        options of `run` for this stage alone, which come on top of `options`; or a `Command`.
+        Between two
         programs may be a function, which is called on a thread of its own with what the first
         writes, as a file to read, and gives what the second reads: pieces that it yields, or a
         list of them. Its exception stops all and comes through. Stages are counted without it.
@@ -127,7 +132,11 @@ def pipeline(
 
     Raises `InvalidValue`, and what `run` raises, with the `PipelineResult` as `result`.
     """
-    plan = Plan(pipeline, locals())
+    given = locals()
+    if any(map(is_late, stages)):
+        stages, of_all = of_many(stages, given_to(pipeline, given))
+        return pipeline(*stages, **of_all)
+    plan = Plan(pipeline, given)
     answer = plan.start(_core.pipeline)
     if answer["error"] is not None:
         raise answer["error"]
@@ -335,9 +344,8 @@ def _refuse(
     besides: tuple[str, ...] = (),
 ) -> None:
     of_whole: dict[str, Any] = function.__kwdefaults__ or {}
-    of_each = [option for option in _DEFAULTS if option not in _NOT_OF_A_STAGE]
     for option, value in options.items():
-        if option in of_each and option not in besides:
+        if option in OF_EACH_STAGE and option not in besides:
             continue
         if option in of_whole:
             # Of a stage that is one of some.
@@ -348,7 +356,7 @@ def _refuse(
             )
         from ._unknown import refusal
 
-        known = dict.fromkeys([*of_whole, *of_each])
+        known = [*of_whole, *OF_EACH_STAGE]
         raise refusal(function.__name__, {option: value}, known, ())
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from ._event import Event
+    from ._late import LateCommand, LatePipeline
     from ._result import Result
     from ._types import (
         Args,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def run(
-    args: Args,
+    args: Args | LateCommand[Any] | LatePipeline,
     *words: object,
     shell: bool | StrOrBytesPath = False,
     input: Data | str | None = None,
@@ -98,7 +99,8 @@ def run(
     not be stopped is named in `survivors`.
 
     args
-        The program and its arguments, or a path object alone. With `shell=True` a line for
+        The program and its arguments, or a path object alone; or a `Command`, whose options have
+        those that are given here on top. With `shell=True` a line for
         `/bin/sh`, with `shell="/bin/bash"` one for that.
     input, stdin
         What the program reads. `input` is the data itself. `stdin` is a path
@@ -201,6 +203,11 @@ def run(
     `CalledProcessError`; and whatever an iterator or callback raises.
     """
     given = locals()
+    if hasattr(args, "_is_late_command") or hasattr(args, "_is_late_pipeline"):
+        from . import _late_calls
+
+        args, options = _late_calls.of_one("run", args, words, _late_calls.given_to(run, given))
+        return run(args, **options)
     if words:
         from ._unknown import words_behind
 
@@ -209,8 +216,8 @@ def run(
         from ._unknown import refusal
 
         raise refusal("run", unknown, given, SPAWN, shell)
-    run = RunCall(given)
-    return run.outcome(start("run", _core.run, run.options, given))
+    call = RunCall(given)
+    return call.outcome(start("run", _core.run, call.options, given))
 
 
 class RunCall:

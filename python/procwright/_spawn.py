@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from ._callback import Failures, LineCaller
     from ._event import Event
+    from ._late import LateCommand, LatePipeline
     from ._overflow import Overflow
     from ._types import (
         Args,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def spawn(
-    args: Args,
+    args: Args | LateCommand[Any] | LatePipeline,
     *words: object,
     shell: bool | StrOrBytesPath = False,
     input: Data | str | None = None,
@@ -180,6 +181,11 @@ def spawn(
     Raises `InvalidValue` (a `ValueError`) and `SpawnError` (an `OSError`).
     """
     given = locals()
+    if hasattr(args, "_is_late_command") or hasattr(args, "_is_late_pipeline"):
+        from . import _late_calls
+
+        args, more = _late_calls.of_one("spawn", args, words, _late_calls.given_to(spawn, given))
+        return spawn(args, **more)
     if words:
         from ._unknown import words_behind
 

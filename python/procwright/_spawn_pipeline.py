@@ -6,6 +6,7 @@ from ._arguments import callback
 from ._fan import Fan
 from ._invalid import bad_value
 from ._keeper import Keeper, line_of_caller
+from ._late_calls import given_to, is_late, of_many
 from ._options import quoted
 from ._overflow import as_overflow
 from ._pipeline import Plan
@@ -23,12 +24,13 @@ if TYPE_CHECKING:
     from . import _core
     from ._event import Event
     from ._keywords import Program
+    from ._late import LateCommand, LatePipeline
     from ._overflow import Overflow
     from ._types import Args, Data, Seconds, Sink, StageFn, Stdin
 
 
 def spawn_pipeline(
-    *stages: Args | Mapping[str, Any] | StageFn | Fan,
+    *stages: Args | Mapping[str, Any] | StageFn | Fan | LateCommand[Any] | LatePipeline,
     input: Data | str | None = None,
     stdin: Stdin = None,
     stdout: Sink = PIPE,
@@ -74,6 +76,9 @@ def spawn_pipeline(
     Raises `InvalidValue`, and `SpawnError` (an `OSError`) that names the stage.
     """
     given = locals()
+    if any(map(is_late, stages)):
+        stages, of_all = of_many(stages, given_to(spawn_pipeline, given))
+        return spawn_pipeline(*stages, **of_all)
     policy = as_overflow(overflow)._raw()
     if policy is None:
         hint = 'the outputs of a pipeline are read ahead: use "spill", "drop_oldest", '

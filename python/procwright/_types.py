@@ -11,6 +11,17 @@ from typing import IO, Any, Literal, Never, Protocol, TypeAlias, TypeVar
 StrOrBytesPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Args = Sequence[StrOrBytesPath] | StrOrBytesPath
 Data = bytes | bytearray | memoryview
+
+
+class Fixed:
+    """Of a command: whether what comes is text, and what comes to this process, may be among its
+    options."""
+
+
+class Open(Fixed):
+    """Of a command: the call says that."""
+
+
 #: A function between two programs of a pipeline: of bytes, of text, of either.
 BytesStageFn = Callable[[IO[bytes]], Iterable[Data] | None]
 TextStageFn = Callable[[IO[str]], Iterable[str | Data] | None]

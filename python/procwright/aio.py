@@ -20,6 +20,7 @@ except ImportError as _error:
     ) from _error
 
 from ._aio_child import Child
+from ._aio_command import Command, Pipeline, cmd
 from ._aio_liveness import LivenessMonitor
 from ._aio_map import Map
 from ._aio_pipeline_child import PipelineChild
@@ -69,9 +70,11 @@ if not TYPE_CHECKING:
 
 __all__ = [
     "Child",
+    "Command",
     "LivenessMonitor",
     "Map",
     "Merged",
+    "Pipeline",
     "PipelineChild",
     "Process",
     "Reader",
@@ -81,6 +84,7 @@ __all__ = [
     "TextWriter",
     "Writer",
     "as_completed",
+    "cmd",
     "map",
     "pipeline",
     "run",

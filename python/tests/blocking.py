@@ -25,6 +25,7 @@ from procwright import aio, queue
 #: tests of their own for aio: conformance, bad values, habits, queues, liveness.
 SHARED = [
     "test_callbacks",
+    "test_command",
     "test_explained",
     "test_fan",
     "test_liveness_wait",
@@ -94,7 +95,7 @@ def replacements(loop):
     """What comes into the place of what, in a test module and in `procwright`."""
     run = Blocks(LOOPS[loop])
     ours = {name: run.call(getattr(aio, name)) for name in ("run", "pipeline", "wait")}
-    ours |= {name: run.made(getattr(aio, name)) for name in ("spawn", "map", "as_completed")}
+    ours |= {name: run.made(getattr(aio, name)) for name in ("spawn", "map", "as_completed", "cmd")}
     return {name: (getattr(procwright, name), call) for name, call in ours.items()}
 
 
@@ -136,6 +137,8 @@ class Blocks:
             return procwright.Waited(*map(self.standing, value))
         if not isinstance(value, AWAITED):
             return Iterates(value, self) if hasattr(value, "__anext__") else value
+        if isinstance(value, (aio.Command, aio.Pipeline)):
+            return Said(value, self)
         stands = self._standing.get(value)
         stands = stands and stands()
         if stands is None:
@@ -210,6 +213,25 @@ class Standing:
 
     def __repr__(self):
         return repr(self._of).replace("procwright.aio.", "procwright.")
+
+
+class Said(Standing):
+    """Stands for a command or a pipeline, which is joined to others, and compared."""
+
+    def __or__(self, other):
+        return self._blocks.standing(self._of | given(other))
+
+    def __ror__(self, other):
+        return self._blocks.standing(other | self._of)
+
+    def __eq__(self, other):
+        return self._of == given(other)
+
+    def __hash__(self):
+        return hash(self._of)
+
+    def __str__(self):
+        return str(self._of)
 
 
 class Iterates:

@@ -303,6 +303,42 @@ def joined() -> None:
     assert_type([stage.elastic for stage in buffered.stages], list[procwright.Figures | None])
 
 
+def later() -> None:
+    ls = procwright.cmd("ls", "/", cwd="/", timeout=5)
+    assert_type(ls.run(text=True), procwright.Result[str, str, None])
+    assert_type(ls.run().stdout, bytes)
+    assert_type(ls.run(stderr=STDOUT).stderr, None)
+    assert_type(ls.with_args("x").with_options(nice=1).run(text=True).stdout, str)
+    assert_type(ls.spawn(stdin=PIPE, text=True), Child[str, str, str, None])
+    assert_type(procwright.run(ls, text=True).stdout, str)
+    fixed = procwright.cmd(["ls"], text=True, stderr=STDOUT)
+    assert_type(fixed.run(), procwright.Result)
+    assert_type(ls.with_options(text=True).run(), procwright.Result)
+    for ended in procwright.map([ls, ls], text=True):
+        assert_type(ended.stdout, str | None)
+    both = ls | procwright.cmd("sort", stderr=STDOUT) | stripped | procwright.cmd("cat")
+    assert_type(both.run(text=True), procwright.PipelineResult[str])
+    assert_type(both.with_options(success="last").run().stdout, bytes)
+    assert_type(both.spawn(stdin=PIPE), procwright.PipelineChild[bytes, bytes, bytes])
+    assert_type(procwright.pipeline(ls, ["cat"], both).stdout, bytes)
+    assert_type(upper | ls | procwright.Fan(ls), procwright.Pipeline)
+    run_it(ls)
+    run_it(fixed)
+
+
+def run_it(command: procwright.Command) -> str:
+    return command.run(text=True).stdout
+
+
+async def later_awaited() -> None:
+    ls = aio.cmd("ls", "/")
+    assert_type(await ls.run(text=True), procwright.Result[str, str, None])
+    assert_type(await (ls | aio.cmd("sort")).run(text=True), procwright.PipelineResult[str])
+    async with ls.spawn(text=True) as child:
+        assert_type(child, aio.Child[str, str, None, None])
+    assert_type((await aio.run(procwright.cmd("ls"))).stdout, bytes)
+
+
 async def awaited() -> None:
     assert_type((await aio.run(LS)).stdout, bytes)
     assert_type((await aio.run(LS, text=True, stderr=STDOUT)).stderr, None)

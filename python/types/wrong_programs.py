@@ -187,6 +187,26 @@ def joined() -> None:
     procwright.spawn_pipeline(LS, stdin=PIPE).communicate("text")  # wrong
 
 
+def later() -> None:
+    ls = procwright.cmd("ls")
+    ls.run().stdout.encode()  # wrong
+    ls.run(text=True).stdout.decode()  # wrong
+    ls.run(timout=5)  # wrong
+    procwright.cmd("ls", timout=5)  # wrong
+    procwright.cmd(5)  # wrong
+    ls > "file"  # wrong
+    ls | "sort"  # wrong
+    ls | ["sort"]  # wrong
+    ls()  # wrong
+    ls.stdout  # wrong
+    (ls | ls).run().stdout.encode()  # wrong
+    (ls | ls).with_options(cwdd="/")  # wrong
+    ls | aio.cmd("ls")  # wrong
+    procwright.run(ls | ls)  # wrong
+    for _ in ls:  # wrong
+        pass
+
+
 async def awaited() -> None:
     (await aio.run(LS)).stdout.strip("x")  # wrong
     aio.run(LS).stdout  # wrong
