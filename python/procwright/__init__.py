@@ -31,6 +31,7 @@
 #   _aio_text                            text streams of event loops; both outputs as one
 #   _aio_stream, _aio_wait               binary streams of event loops; waiting for many there
 #   _aio_map, _aio_whole                 many commands; a whole call of the core's on a thread
+#   _aio_held                            who holds the outputs of a program that has ended
 #   _aio_errors, _aio_sleep              exceptions of anyio's; sleeps of event loops
 #   _spawn, _queue_objects, _queue_stat  starting a child; objects over queues; a queue from outside
 #   _spawn_pipeline                      starting programs joined by pipes

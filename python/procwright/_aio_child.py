@@ -8,6 +8,7 @@ from anyio.lowlevel import checkpoint
 
 from . import _core
 from ._aio_errors import OF_ANYIO
+from ._aio_held import Held
 from ._aio_liveness import LivenessMonitor
 from ._aio_queue import Receiver, Sender
 from ._aio_sleep import ThreadCall, first, in_thread
@@ -18,10 +19,11 @@ from ._async import readable
 from ._child import LeftOff
 from ._errors import WaitTimeout
 from ._generic import Both, Err, Generic, In, Out
+from ._held import HeldAt
 from ._process import as_stop
 from ._record import Status, Survivor
 from ._result import Result
-from ._timeout import Deadline, sooner
+from ._timeout import Deadline, Earlier, sooner
 from ._wait_for import EndWait, Look, Sleep, searching
 
 TYPE_CHECKING = False
@@ -195,12 +197,33 @@ class Child(Streams[Out, Err, In, Both]):
         child = self._child
         deadline = Deadline(timeout)
         talk = child._begin_communication(input)
-        is_over = await talked(self._core, talk, deadline)
+        is_over = await self._talked(talk, deadline)
         for caller in child._callers:
             is_over = is_over and await _finished(caller, deadline)
         if not is_over:
             raise await self._timeout_of(timeout, talk)
         child._raise_failure()
+
+    async def _talked(self, talk: _core.Communication, deadline: Deadline) -> bool:
+        """Goes on until all is written and read and the child has ended, and has its listener told
+        once who holds its outputs. False if the time comes first."""
+        core = self._core
+        until_told = Earlier(HeldAt(core), deadline)
+        is_over = await talked(core, talk, until_told)
+        if is_over or deadline.left() == 0:
+            return is_over
+        held = Held(core.tell_held)
+        try:
+            is_over = await talked(core, talk, deadline, is_begun=True)
+        except GeneratorExit:
+            # Nothing can be awaited any more.
+            held.silence()
+            raise
+        except BaseException:
+            await held.end()
+            raise
+        await held.end()
+        return is_over
 
     async def result(self, timeout: Seconds | None = None) -> Result[Out, Err, None]:
         """Reads what is left of both outputs, waits, and gives a `Result` as `run` does.

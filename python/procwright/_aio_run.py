@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import sys
-import threading
 
 import anyio
 from anyio.lowlevel import checkpoint
 
 from . import _core, _run, _spawn, _starting
 from ._aio_child import Child, talked
-from ._aio_sleep import ThreadCall, first, outlasted, undisturbed
+from ._aio_held import Held
+from ._aio_sleep import outlasted, undisturbed
 from ._aio_whole import attach, on_thread
 from ._held import HeldAt
 from ._keeper import Keeper, line_of_caller
@@ -141,7 +140,7 @@ async def _on_loop(call: RunCall, given: Mapping[str, Any]) -> Result[Any, Any, 
         # `run` has let others have their turn already.
         if not await talked(core, talk, HeldAt(core), is_begun=True):
             tell: Any = call.options["on_event"]
-            held = _Held(core, tell)
+            held = Held(lambda begins: _tell(core, tell, begins))
             await talked(core, talk, Deadline(None), is_begun=True)
     except GeneratorExit:
         # Nothing can be awaited any more. The keeper goes with this, and stops the program.
@@ -178,60 +177,15 @@ async def _on_loop(call: RunCall, given: Mapping[str, Any]) -> Result[Any, Any, 
     return call.outcome(raw)
 
 
-#: Seconds for who is just being told, when the run is over.
-_TOLD_WITHIN_S = 0.5
-
-
-class _Held:
-    """Tells who holds the outputs of a program that has ended, on a thread: the look takes a
-    while, and so may what it is told to. Nothing is told any more once the run is over."""
-
-    def __init__(self, core: _core.Child, tell: Callable[..., object]) -> None:
-        self._core = core
-        self._tell = tell
-        self._lock = threading.Lock()
-        self._is_over = self._is_telling = False
-        self._call: ThreadCall | None = None
-        # Where no thread or descriptor can be had, nobody is told.
-        with contextlib.suppress(OSError):
-            self._call = ThreadCall("procwright-held", self._look)
-
-    def _look(self) -> None:
-        text = self._core.held()
-        with self._lock:
-            self._is_telling = text is not None and not self._is_over
-        if not self._is_telling:
-            return
-        try:
-            self._tell("held", text)
-        except Exception:
-            # As of any thread: a run that goes on has nobody to raise it to.
-            told = threading.ExceptHookArgs((*sys.exc_info(), threading.current_thread()))
-            threading.excepthook(told)
-
-    def silence(self) -> bool:
-        """Has no telling begin any more. True if one is under way, or was."""
-        with self._lock:
-            self._is_over = True
-            return self._is_telling
-
-    async def end(self) -> None:
-        """Has nothing be told any more: what is being told is waited for, past a cancellation,
-        which comes then. Not for ever: a listener that blocks holds up no deadline."""
-        call = self._call
-        if not self.silence() or call is None or call.over.cancelled:
-            return
-        time = Deadline(_TOLD_WITHIN_S)
-        cancelled = None
-        # Where the event loop has no place for it nobody waits.
-        with contextlib.suppress(OSError):
-            cancelled = await undisturbed(lambda: first([call.over], time.left()))
-        if cancelled is not None:
-            raise cancelled
-
-
 #: Seconds for the end of the outputs of a program that was stopped: nobody is left to write them.
 _LAST_WORDS_S = 0.5
+
+
+def _tell(core: _core.Child, tell: Callable[..., object], begins: Callable[[], bool]) -> None:
+    """Tells who holds the outputs, unless the run is over when that is known."""
+    text = core.held()
+    if text is not None and begins():
+        tell("held", text)
 
 
 def _raw(core: _core.Child, talk: _core.Communication) -> _core.RawResult | None:

@@ -200,11 +200,14 @@ class Cassette(Player):
         return found
 
     def _asked_of_all(self, calls: list[Call], options: dict[str, Any]) -> dict[str, Any]:
-        """What is compared of a pipeline: its stages, what comes in, and its rule."""
+        """What is compared of a pipeline: its stages and functions, what comes in, its rule."""
         stages = [self._asked(call) for call in calls]
         read, *_ = [stage.pop("input_sha256", None) for stage in stages]
         found: dict[str, Any] = {"stages": stages, "success": options["success"]}
         found["ok_codes"] = [[stage, list(codes)] for stage, codes in options["ok_codes"]]
+        if functions := [[behind, one.__name__] for behind, one in options["functions"]]:
+            # The stage that each is behind.
+            found["functions"] = functions
         if "input" in self._match:
             found["input_sha256"] = read
         return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import _core
 from ._arguments import data, number, word
 from ._generic import Both, Err, Generic, In, Out
-from ._held import HELD_AFTER_S, go_on
+from ._held import HELD_AFTER_S, Alone, go_on
 from ._invalid import InvalidValue, bad_type, bad_value
 from ._opened import opened_reader, opened_writer
 from ._options import quoted
@@ -87,6 +87,7 @@ class Child(Streams[Out, Err, In, Both]):
         #: Whether a call has raised what it was stopped for, since a `with` block began.
         self._has_told_stop = False
         self._communication: _core.Communication | None = None
+        self._alone = Alone()
         self._result: Result[Any, Any, Any] | None = None
         #: Tells in the report of a fake of the program that it plays.
         self._played: Callable[[_core.RawResult], None] | None = None
@@ -259,8 +260,9 @@ class Child(Streams[Out, Err, In, Both]):
         in the error's `result`.
         """
         self._refuse_merged()
-        self._communicate_all(input, timeout)
-        return self._communicated()
+        with self._alone:
+            self._communicate_all(input, timeout)
+            return self._communicated()
 
     def _refuse_merged(self) -> None:
         if self.merged is not None:
@@ -482,7 +484,9 @@ class Child(Streams[Out, Err, In, Both]):
         been read, the result is the same.
         """
         if self._result is None:
-            self._communicate_all(None, timeout)
+            with self._alone:
+                self._communicate_all(None, timeout)
+                self._finish()
         result = self._finish()
         self._raise_stopped(result)
         return result

@@ -264,7 +264,11 @@ class Registered:
             )
 
     def _is_used_up(self) -> bool:
-        return self.times is not None and len(self._calls) >= self.times
+        return not self._has_room(0)
+
+    def _has_room(self, more: int) -> bool:
+        """Whether it answers one call besides so many more."""
+        return self.times is None or len(self._calls) + more < self.times
 
     def _line(self) -> str:
         count = len(self._calls)
@@ -437,20 +441,31 @@ class Fake(Player):
         native: Callable[[dict[str, Any]], Any],
         options: dict[str, Any],
     ) -> Any:
-        if all(self._is_allowed(call) for call in calls):
-            for call in calls:
-                self._taken(call)
+        if self._take_allowed(calls):
             # One after the other, they could not end as they do joined.
             return native(options)
         return played_pipeline(
             calls, options, lambda call: self._one(call, really, call.parameters)
         )
 
-    def _is_allowed(self, call: Call) -> bool:
-        """Whether what answers the call is that it really runs."""
-        answers = (one for one in self._fitting(call) if not one._is_used_up())
-        answer = next(answers, None)
-        return answer is not None and answer._gives is None
+    def _take_allowed(self, calls: list[Call]) -> bool:
+        """Whether what answers each call is that it really runs; then all are counted, and else
+        none."""
+        while True:
+            taken: list[Registered] = []
+            for call in calls:
+                answers = (one for one in self._fitting(call) if one._has_room(taken.count(one)))
+                answer = next(answers, None)
+                if answer is None or answer._gives is not None:
+                    return False
+                taken.append(answer)
+            with self._lock:
+                # Another thread may have taken one meanwhile.
+                if all(one._has_room(taken.count(one) - 1) for one in taken):
+                    for one, call in zip(taken, calls, strict=True):
+                        one._calls.append(call)
+                    self._calls += calls
+                    return True
 
     def _fitting(self, call: Call) -> Iterator[Registered]:
         """What may answer the call, in order."""

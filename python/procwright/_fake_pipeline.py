@@ -6,7 +6,9 @@ itself, those behind it have waited for it, and are stopped with it.
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 import re
 
 from ._fake_calls import Call, command
@@ -70,6 +72,7 @@ def played_pipeline(
     """What the core would report. `ask` answers a stage. What that or a function raises comes
     through."""
     functions: dict[int, Callable[[Any], None]] = dict(options["functions"])
+    ends: dict[int, tuple[str, str]] = {}
     stages: list[dict[str, Any]] = []
     for place, call in enumerate(calls):
         own = call._options
@@ -85,8 +88,8 @@ def played_pipeline(
         data, raw["stdout"], raw["stdout_info"] = raw["stdout"] or b"", None, None
         behind = calls[place + 1]
         if place in functions:
-            streams = _Streams(data)
-            functions[place](streams)
+            streams = _Streams(data, raw["reason"] != "finished")
+            ends[place] = streams.end_of(functions[place])
             data = b"".join(streams.written)
         behind._options["stdin"] = ("bytes", data)
         if raw["reason"] != "finished":
@@ -97,7 +100,7 @@ def played_pipeline(
             passed = len(calls[place + 1]._options["stdin"][1])
             raw["elastic"] = {**_NO_FIGURES, "bytes_in": passed, "bytes_out": passed}
         raw["fan"] = None
-        raw["function"] = ("returned", "success") if place in functions else None
+        raw["function"] = ends.get(place)
     _judge(stages, options)
     return _whole(calls, stages, options["success"])
 
@@ -132,12 +135,30 @@ def replayed(
 class _Streams:
     """What a function between two programs reads and writes."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, is_stopped: bool) -> None:
         self._input = io.BytesIO(data)
+        #: Whether all are stopped behind this data, which is no end of it.
+        self._is_stopped = is_stopped
+        self._is_cut = False
         self.written: list[bytes] = []
 
     def read(self, size: int) -> bytes:
-        return self._input.read(size)
+        data = self._input.read(size)
+        if not data and size and self._is_stopped:
+            self._is_cut = True
+            raise OSError(errno.ECANCELED, os.strerror(errno.ECANCELED))
+        return data
+
+    def end_of(self, function: Callable[[Any], None]) -> tuple[str, str]:
+        """What becomes of the function, and its judgement. What it raises comes through, but for
+        the error that it has from here."""
+        try:
+            function(self)
+        except OSError as error:
+            if not self._is_cut or error.errno != errno.ECANCELED:
+                raise
+            return "cancelled", "collateral"
+        return "returned", "success"
 
     def write(self, data: bytes) -> None:
         self.written.append(data)

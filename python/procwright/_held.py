@@ -1,7 +1,10 @@
 """When and how it is told who holds the outputs of a program that has ended: `HeldAt`, and the rest
-of a `communicate` that lasts."""
+of a `communicate` that lasts; and that one caller alone communicates."""
 
 from __future__ import annotations
+
+import errno
+from _thread import allocate_lock
 
 from . import _core
 from ._timed import has_more
@@ -26,9 +29,40 @@ class HeldAt(Deadline):
         return super().left()
 
 
+class Alone:
+    """A block that one caller at a time is in: another thread, or a handler of a signal that runs
+    within it, is refused, and does not wait."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self) -> None:
+        self._lock = allocate_lock()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            raise RuntimeError("somebody communicates with this child already")
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+#: What the system says that has no room for one more descriptor.
+_NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+
+
 def go_on(core: _core.Child, talk: _core.Communication, deadline: Deadline) -> bool:
-    """Goes on until all is written and read and the child has ended, and has its listener told
-    once, at its `HeldAt`, who holds its outputs. False if the time comes first."""
+    """Goes on until all is written and read, and has the listener of the child told once, at its
+    `HeldAt`, who holds its outputs. False if the time comes first."""
+    try:
+        return _told(core, talk, deadline)
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+    # Without a descriptor more nobody is told.
+    return talk.go_on(deadline.left())
+
+
+def _told(core: _core.Child, talk: _core.Communication, deadline: Deadline) -> bool:
     told_at = HeldAt(core)
     is_told = False
     steps = _core.Talk(core, talk)
@@ -39,7 +73,7 @@ def go_on(core: _core.Child, talk: _core.Communication, deadline: Deadline) -> b
                 return True
             if not is_told and told_at.left() == 0:
                 is_told = True
-                core.tell_held()
+                core.tell_held(None)
             if (left := deadline.left()) == 0:
                 return False
             until_told = None if is_told else told_at.left()

@@ -6,6 +6,7 @@ from . import _core
 from ._child import LeftOff, encoded_input, open_stream
 from ._errors import WaitTimeout
 from ._generic import Err, Generic, In, Out
+from ._held import Alone
 from ._invalid import bad_value
 from ._opened import opened_reader, opened_writer
 from ._options import quoted_pipeline
@@ -67,6 +68,7 @@ class PipelineChild(PipelineStreams[Out, Err, In]):
         #: Whether a call has raised what it was stopped for, since a `with` block began.
         self._has_told_stop = False
         self._communication: _core.Communication | None = None
+        self._alone = Alone()
         #: What came of it, without output, and with what was left of that.
         self._past: PipelineResult[Any] | None = None
         self._result: PipelineResult[Any] | None = None
@@ -210,12 +212,14 @@ class PipelineChild(PipelineStreams[Out, Err, In]):
         return self._finished(None, timeout)
 
     def _finished(self, input: Any, timeout: Seconds | None) -> PipelineResult[Any]:
-        if self._result is None:
+        if self._result is not None:
+            return self._concluded()
+        with self._alone:
             deadline = Deadline(timeout)
             talk = self._begin_communication(input)
             if not (talk.go_on(deadline.left()) and self._core.wait(deadline.left())):
                 raise self._timeout_error(timeout, self._explanation(timeout)())
-        return self._concluded()
+            return self._concluded()
 
     def _begin_communication(self, input: Any) -> _core.Communication:
         """What is gone on with, begun before or now."""

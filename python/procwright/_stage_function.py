@@ -69,7 +69,7 @@ def split(stages: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[tuple[int, Any
 def runner(
     function: Callable[[Any], Any], decoding: tuple[str, str] | None
 ) -> Callable[[StageStreams], None]:
-    """`function` as the core calls it."""
+    """`function` as the core calls it, under its name."""
 
     def run(streams: StageStreams) -> None:
         stream: Any = io.BufferedReader(_Input(streams))
@@ -88,6 +88,7 @@ def runner(
         for piece in pieces:
             streams.write(_encoded(function, piece, decoding))
 
+    run.__name__ = getattr(function, "__qualname__", type(function).__name__)
     return run
 
 

@@ -55,6 +55,20 @@ class Deadline:
         return None if self._end is None else max(self._end - time.monotonic(), 0.0)
 
 
+class Earlier(Deadline):
+    """The earlier of two moments, of which one may not be known yet."""
+
+    __slots__ = ("_both",)
+
+    def __init__(self, one: Deadline, other: Deadline) -> None:
+        super().__init__(None)
+        self._both = one, other
+
+    def left(self) -> float | None:
+        one, other = self._both
+        return sooner(one.left(), other.left())
+
+
 def sooner(seconds: float | None, left: float | None) -> float | None:
     """The lesser of both, of which None is more than any."""
     if seconds is None or left is None:

@@ -338,11 +338,19 @@ impl Child {
     }
 
     /// Has its listener told who holds its outputs, on this thread. Nothing if it lives, or nobody
-    /// does.
-    fn tell_held(&self, py: Python<'_>) {
-        if let Some(event) = py.detach(|| self.child.held()) {
+    /// does, or if `begins`, which is called behind the look, says that it is too late.
+    fn tell_held(&self, py: Python<'_>, begins: Option<Bound<'_, PyAny>>) -> PyResult<()> {
+        let Some(event) = py.detach(|| self.child.held()) else {
+            return Ok(());
+        };
+        let is_told = match begins {
+            Some(begins) => begins.call0()?.is_truthy()?,
+            None => true,
+        };
+        if is_told {
             listener(Arc::clone(&self.hook))(&event);
         }
+        Ok(())
     }
 
     /// What it waits for.

@@ -19,7 +19,7 @@ from procwright import PIPE, STDOUT
 anyio = pytest.importorskip("anyio")
 from loops import LONG, NoDescriptors, has_read, is_over  # noqa: E402
 
-from procwright import aio  # noqa: E402
+from procwright import _aio_held, _held, aio  # noqa: E402
 
 
 def test_a_coroutine_that_computes_holds_up_no_child(on):
@@ -42,6 +42,64 @@ def test_await_gives_the_child(on):
         assert "procwright.aio.Child" in repr(child)
 
     on(main)
+
+
+@pytest.mark.parametrize("call", ["communicate", "result"])
+def test_who_holds_the_outputs_of_a_killed_program_is_told(on, call):
+    told = []
+
+    def on_event(event):
+        told.append(event)
+        for holder in event.holders:
+            os.kill(holder.pid, signal.SIGKILL)
+
+    async def main():
+        # The shell has started it before it says so.
+        line = "sleep 1000 & echo half; wait"
+        child = aio.spawn(line, shell=True, text=True, on_event=on_event)
+        await child.wait_for("half")
+        child.kill()
+        # Without the event it would wait for the sleep.
+        await getattr(child, call)()
+
+    on(main)
+    [event] = told
+    assert (event.kind, event.streams) == ("held", "stdout and stderr")
+    assert [holder.name for holder in event.holders] == ["sleep"]
+
+
+@pytest.mark.parametrize("ends", ["its time", "a cancellation"])
+def test_nothing_is_told_of_holders_once_communicate_is_over(on, ends, monkeypatch):
+    monkeypatch.setattr(_held, "HELD_AFTER_S", 0.01)
+    looks, told, silenced = threading.Event(), [], threading.Event()
+    real = _aio_held.Held._begins
+
+    def begins(self):
+        # Behind the look, and before anybody is told.
+        looks.set()
+        assert silenced.wait(LONG)
+        return real(self)
+
+    monkeypatch.setattr(_aio_held.Held, "_begins", begins)
+
+    async def main():
+        child = aio.spawn("sleep 1000 &", shell=True, on_event=told.append)
+        if ends == "its time":
+            while not looks.is_set():
+                with contextlib.suppress(procwright.WaitTimeout):
+                    await child.communicate(timeout=0.1)
+        else:
+            with anyio.CancelScope() as scope:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(child.communicate)
+                    while not looks.is_set():
+                        await anyio.sleep(0.01)
+                    scope.cancel()
+        silenced.set()
+        await child.stop()
+
+    on(main)
+    assert told == []
 
 
 def test_communicate(on, tmp_path):

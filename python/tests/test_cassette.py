@@ -129,6 +129,26 @@ def test_a_map_is_recorded_and_replayed(path):
         assert tested() == first
 
 
+def test_functions_of_a_pipeline_have_to_be_the_same(path):
+    def upper(lines):
+        return [lines.read().upper()]
+
+    def lower(lines):
+        return [lines.read().lower()]
+
+    def tested(*functions):
+        return procwright.pipeline(["echo", "Aa"], *functions, ["cat"], text=True).stdout
+
+    with Cassette(path):
+        assert (tested(), tested(upper)) == ("Aa\n", "AA\n")
+    with Cassette(path):
+        # In another order: what is not the same does not match.
+        assert (tested(upper), tested()) == ("AA\n", "Aa\n")
+    with pytest.raises(NotRegistered, match="its functions is another"), Cassette(path):
+        tested(lower)
+    assert "functions" not in lines_of(path)[1]["asked"]
+
+
 def test_nothing_is_written_if_the_block_fails(path):
     def fails():
         with Cassette(path):

@@ -1,5 +1,6 @@
 """`pipeline`: every status, one deadline, no false alarm."""
 
+import contextlib
 import errno
 import json
 import os
@@ -366,6 +367,69 @@ def test_functions_are_called_between_stages_that_are_played(procwright_fake):
         pipeline(["a"], fails, ["b"])
 
 
+def looks(told):
+    """A function that tells what it has seen of its input."""
+
+    def function(lines):
+        try:
+            for line in lines:
+                told.append(line)
+                yield line
+        except OSError as error:
+            told.append(error.errno)
+            raise
+        told.append("end")
+
+    return function
+
+
+def test_a_function_behind_a_stage_that_is_stopped_sees_no_end_of_its_input(tmp_path):
+    hangs = shell("echo a; exec sleep 1000")
+    told, real = [], []
+    with Fake() as fake:
+        fake.register(hangs, Reply([b"a\n", Hang()]))
+        cat = fake.register(["cat"], lambda call: Reply(stdout=call.input))
+        with pytest.raises(procwright.TimeoutExpired) as caught:
+            pipeline(hangs, looks(told), ["cat"], looks(told), ["cat"], timeout=60)
+    played = caught.value.result
+
+    with cancelled_once_up(tmp_path) as (cancel, line), pytest.raises(procwright.Cancelled):
+        pipeline(shell(f"echo a; {line}"), looks(real), ["cat"], cancel=cancel)
+    assert told == [b"a\n", errno.ECANCELED, errno.ECANCELED]
+    # It may have come before the line.
+    assert real in ([b"a\n", errno.ECANCELED], [errno.ECANCELED])
+    cut = StageFunction("cancelled", "collateral")
+    assert [one.function for one in played.stages] == [cut, cut, None]
+    assert [one.judgement for one in played.stages] == ["failed", "collateral", "collateral"]
+    assert [call.input for call in cat.calls] == [b"a\n", b""]
+
+
+def test_a_function_may_do_with_its_end_what_it_likes(procwright_fake):
+    procwright_fake.register(["a"], Reply([b"half", Hang()]))
+    b = procwright_fake.register(["b"])
+
+    def ends_well(file):
+        with contextlib.suppress(OSError):
+            file.read()
+        return [b"so far"]
+
+    with pytest.raises(procwright.TimeoutExpired) as caught:
+        pipeline(["a"], ends_well, ["b"], timeout=60)
+    assert caught.value.result.stages[0].function == StageFunction("returned", "success")
+    assert b.calls[0].input == b"so far"
+
+    def fails(file):
+        file.read()
+
+    def fails_itself(file):
+        raise OSError(errno.ECANCELED, "mine")
+
+    with pytest.raises(procwright.TimeoutExpired):
+        pipeline(["a"], fails, ["b"], timeout=60)
+    with pytest.raises(OSError, match="mine"):
+        pipeline(["a"], fails_itself, ["b"], timeout=60)
+
+
 def test_what_is_refused_of_a_pipeline_that_is_played(procwright_fake, tmp_path):
     procwright_fake.register(["a"], stdout="1")
     procwright_fake.register(["missing"], not_found("missing"))
@@ -392,6 +456,16 @@ def test_stages_that_are_allowed_really_run(procwright_fake):
     assert pipeline(["numbers"], ["sort"], ["head", "-1"]).stdout == b"1\n"
     called = [["yes"], ["head", "-1"], ["numbers"], ["sort"], ["head", "-1"]]
     procwright_fake.assert_calls(called)
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_no_more_stages_really_run_than_are_allowed(procwright_fake, times):
+    allowed = procwright_fake.allow(["echo", ...], times=times)
+    played = procwright_fake.register(["echo", ...], stdout="played")
+    result = pipeline(["echo", "a"], ["echo", "b"], text=True)
+    assert result.stdout == ("b\n" if times > 1 else "played")
+    assert (allowed.call_count, played.call_count) == (min(times, 2), max(2 - times, 0))
+    assert len(procwright_fake.calls) == 2
 
 
 def test_what_is_no_stage_is_refused():

@@ -12,8 +12,9 @@ import threading
 
 import pytest
 from conftest import comes_back, descriptors, is_asleep
+from loops import NoDescriptors
 
-from procwright import PIPE, StreamClosed, StreamForked, WaitTimeout, _child, spawn
+from procwright import PIPE, StreamClosed, StreamForked, WaitTimeout, _child, _held, spawn
 
 #: Only against hanging.
 LONG = 100
@@ -580,6 +581,64 @@ def test_who_holds_the_outputs_is_logged_unless_somebody_listens():
     finally:
         logger.removeHandler(handler)
     assert len(handler.told) == 1
+
+
+def call_of(child, results):
+    """Has the child communicated with on a thread, which puts what comes of it in a list."""
+
+    def calls():
+        try:
+            results.append(child.communicate())
+        except BaseException as error:
+            results.append(error)
+
+    thread = threading.Thread(target=calls)
+    thread.start()
+    return thread
+
+
+def test_a_second_caller_is_refused_however_long_the_first_has_waited(monkeypatch):
+    for module in (_child, _held):
+        monkeypatch.setattr(module, "HELD_AFTER_S", 0.01)
+    told, results = threading.Event(), []
+    line = "sleep 1000 & echo half"
+    child = spawn(line, shell=True, text=True, on_event=lambda _: told.set())
+    first = call_of(child, results)
+    # Who is told is in its second part, between two steps.
+    assert told.wait(LONG)
+    for call in (child.communicate, child.result):
+        with pytest.raises(RuntimeError, match="somebody communicates with this child already"):
+            call(timeout=1)
+    child.stop()
+    first.join(LONG)
+    assert results == [("half\n", "")]
+
+
+def test_what_waits_for_long_needs_no_descriptor(monkeypatch):
+    refused, results = threading.Event(), []
+    real = _held._told
+
+    def told(*args):
+        try:
+            return real(*args)
+        except OSError:
+            refused.set()
+            raise
+
+    for module in (_child, _held):
+        monkeypatch.setattr(module, "HELD_AFTER_S", 0.01)
+    monkeypatch.setattr(_held, "_told", told)
+    reading, writing = os.pipe()
+    child = spawn(f"read word <&{reading}; echo $word", shell=True, text=True, pass_fds=[reading])
+    with child, NoDescriptors() as none:
+        none.take()
+        first = call_of(child, results)
+        assert refused.wait(LONG)
+        os.write(writing, b"said\n")
+        first.join(LONG)
+    assert results == [("said\n", "")]
+    os.close(reading)
+    os.close(writing)
 
 
 def test_after_a_stop_communicate_gives_what_was_read():
