@@ -178,6 +178,18 @@ def test_types_know_the_parameters_of_pipeline(function):
                 assert annotation.__forward_arg__ == signature[name].annotation, name
 
 
+def test_types_know_the_parameters_of_cmd():
+    both = parameters(procwright.run) | parameters(procwright.spawn)
+    del both["args"]
+    assert names_of("CommandOptions").keys() == both.keys()
+    assert names_of("OpenCommandOptions").keys() < both.keys()
+    joined = inspect.signature(procwright.pipeline).parameters
+    spawned = inspect.signature(procwright.spawn_pipeline).parameters
+    of_whole = {*joined, *spawned, *names_of("Program")} - {"stages", "options"}
+    says_type = {"input", "stdin", "stdout", "stderr", "text", "encoding", "errors"}
+    assert names_of("OpenPipelineOptions").keys() == of_whole - says_type
+
+
 def test_what_map_gives_takes_types():
     assert str(procwright.Map[str]) == "procwright._map.Map[str]"
     assert procwright.Ended[str, None].__origin__ is procwright.Ended

@@ -630,6 +630,9 @@ def test_what_waits_for_long_needs_no_descriptor(monkeypatch):
     monkeypatch.setattr(_held, "_told", told)
     reading, writing = os.pipe()
     child = spawn(f"read word <&{reading}; echo $word", shell=True, text=True, pass_fds=[reading])
+    with pytest.raises(WaitTimeout):
+        # From here on it has what tells of its streams.
+        child.communicate(timeout=0.05)
     with child, NoDescriptors() as none:
         none.take()
         first = call_of(child, results)
