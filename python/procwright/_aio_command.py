@@ -28,6 +28,7 @@ class Command(SaidCommand[How]):
     __slots__ = ()
 
     _known = _command.OF_COMMAND
+    _is_awaited = True
     if TYPE_CHECKING:
         run = typed.run
         spawn = typed.spawn
@@ -63,6 +64,7 @@ class Pipeline(SaidPipeline):
     __slots__ = ()
 
     _known = _command.OF_PIPELINE
+    _is_awaited = True
     if TYPE_CHECKING:
         run = typed.pipeline
         spawn = typed.spawn_pipeline
@@ -96,4 +98,4 @@ if TYPE_CHECKING:
 
 def cmd(*words: Any, **options: Any) -> Command[Any]:
     """A program that is started later, once or often: `procwright.cmd`, for event loops."""
-    return Command.of(words, options)
+    return Command._of(words, options)

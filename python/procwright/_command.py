@@ -124,4 +124,4 @@ def cmd(*words: Any, **options: Any) -> Command[Any]:
 
     Raises `InvalidValue`.
     """
-    return Command.of(words, options)
+    return Command._of(words, options)

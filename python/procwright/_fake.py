@@ -335,7 +335,8 @@ class Fake(Player):
             A list of words. Each is text or a path, which has to be the same; a compiled
             regular expression, which has to match all of it; `...`, for any number of words,
             none among them; or an object that is compared by `==`, as `unittest.mock.ANY`.
-            A `str` is the line of `shell=True`, a path object a program without arguments.
+            A `str` is the line of `shell=True`, a path object a program without arguments; a
+            `Command` has the words, or the line.
         answer
             A `Reply`; the `Result` of a real run, which is told again; an exception, which is
             raised; or a function that gets the `Call` and gives one of these.

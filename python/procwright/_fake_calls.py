@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from typing import Any, Literal, TypeAlias
 
     from ._core import Cancel
+    from ._late import LateCommand
     from ._types import Args, StrOrBytesPath
 
     #: A list of words, each of which is text, a regular expression, `...` for any number, or
-    #: whatever else is compared by `==`; a line for the shell; or a path object.
-    _Pattern: TypeAlias = Sequence[object] | StrOrBytesPath
+    #: whatever else is compared by `==`; a line for the shell; a path object; or a command.
+    _Pattern: TypeAlias = Sequence[object] | StrOrBytesPath | LateCommand[Any]
 
 _PATTERN = (
     "pass a list of words, each a str, bytes, a path, a compiled regular expression, ... for any "

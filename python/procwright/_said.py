@@ -32,6 +32,8 @@ class _Said:
     _options: dict[str, Any]
     #: The names of the options that it may have.
     _known: ClassVar[frozenset[str]]
+    #: Whether it is one of `procwright.aio`.
+    _is_awaited: ClassVar[bool] = False
 
     @property
     def options(self) -> dict[str, Any]:
@@ -117,14 +119,14 @@ def _redirected(of: Any, how: str) -> TypeError:
 def _stages(of: Any, stage: Any) -> tuple[Any, ...]:
     """What stands on one side of a `|`."""
     if isinstance(stage, _Said):
-        if type(stage).__module__ != type(of).__module__:
+        if stage._is_awaited != of._is_awaited:
             hint = "one is of procwright and one of procwright.aio: make both by cmd() of one"
             raise bad_type("a stage", stage, hint)
         if isinstance(stage, LatePipeline):
             _late_calls.refuse_options("a stage", stage)
             return stage._stages
         return (stage,)
-    if isinstance(stage, Fan) or (callable(stage) and not isinstance(stage, type)):
+    if isinstance(stage, Fan) or callable(stage):
         return (stage,)
     hint = "pass a command, cmd(program, ...), a function or a Fan"
     if isinstance(stage, (str, bytes)):
@@ -164,7 +166,7 @@ class SaidCommand(_Said, LateCommand[How]):
         self._options = options
 
     @classmethod
-    def of(cls, words: tuple[Any, ...], options: Mapping[str, Any]) -> Self:
+    def _of(cls, words: tuple[Any, ...], options: Mapping[str, Any]) -> Self:
         """The command of a call of `cmd`."""
         _refuse_unknown("cmd", options, cls._known)
         is_list = bool(words) and isinstance(words[0], (list, tuple))

@@ -28,6 +28,7 @@ from procwright import DEVNULL, INHERIT, PIPE, STDOUT, InvalidValue, _map, queue
 MADE = {
     procwright.Budget,
     procwright.Child,
+    procwright.Command,
     procwright.Ended,
     procwright.Diagnosis,
     procwright.Event,
@@ -40,6 +41,7 @@ MADE = {
     procwright.Merged,
     procwright.MergedLine,
     procwright.Past,
+    procwright.Pipeline,
     procwright.Piece,
     procwright.PipelineChild,
     procwright.PipelineResult,

@@ -629,7 +629,9 @@ def test_what_waits_for_long_needs_no_descriptor(monkeypatch):
         monkeypatch.setattr(module, "HELD_AFTER_S", 0.01)
     monkeypatch.setattr(_held, "_told", told)
     reading, writing = os.pipe()
-    child = spawn(f"read word <&{reading}; echo $word", shell=True, text=True, pass_fds=[reading])
+    child = spawn(
+        ["bash", "-c", f"read word <&{reading}; echo $word"], text=True, pass_fds=[reading]
+    )
     with pytest.raises(WaitTimeout):
         # From here on it has what tells of its streams.
         child.communicate(timeout=0.05)
