@@ -592,7 +592,7 @@ def call_of(child, results):
         except BaseException as error:
             results.append(error)
 
-    thread = threading.Thread(target=calls)
+    thread = threading.Thread(target=calls, daemon=True)
     thread.start()
     return thread
 
