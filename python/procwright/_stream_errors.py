@@ -210,7 +210,7 @@ class MatchTimeout(WaitTimeout):
         newline, escaped = (b"\n", rb"\n") if isinstance(text, bytes) else ("\n", r"\n")
         # It is what one who has seen its last lines would not think of.
         by_line = newline in text or escaped in text
-        hint = " (which is looked for in one line at a time, without its end)" if by_line else ""
+        hint = " (which is looked for in one line at a time)" if by_line else ""
         said = f"{self.cmd} did not say {self.pattern!r}{hint} within {within}"
         return f"{said}{_tail(self.lines)}{self._doing}"
 

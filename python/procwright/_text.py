@@ -314,6 +314,12 @@ class _CodecReader(TextReader):
         self._kept = (text[n:], *rest)
         return text[:n]
 
+    def _put_back(self, text: str) -> None:
+        """Makes this text the next that is read."""
+        with self._one:
+            kept, *rest = self._kept
+            self._kept = (text + kept, *rest)
+
     def _is_held(self) -> bool:
         return bool(self._text) or self._ended or super()._is_held()
 

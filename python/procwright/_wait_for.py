@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import collections
 import re
 
@@ -164,13 +165,14 @@ def _compiled(pattern: Any, kind: type) -> re.Pattern[Any]:
 class _SearchedStream:
     """A stream, and how far its incomplete line was looked at."""
 
-    __slots__ = ("binary", "is_over", "looked_at", "part", "peek_line", "take")
+    __slots__ = ("binary", "is_over", "looked_at", "part", "peek_line", "put_back", "take")
 
     def __init__(self, stream: Any) -> None:
         self.binary: Reader = binary(stream)
         # A text stream that keeps decoded text is looked at itself.
         keeps = hasattr(stream, "_peek_line")
         self.peek_line = stream._peek_line if keeps else self.binary._peek_line
+        self.put_back = stream._put_back if keeps else self.binary._put_back
         self.take = stream._give if keeps and stream is not self.binary else self.binary.read1
         self.looked_at = 0
         #: An incomplete line without the pattern: another prompt than was expected.
@@ -184,9 +186,10 @@ class _Search:
         self.pattern: re.Pattern[Any] = _compiled(pattern, bytes if decoding is None else str)
         self.lines: collections.deque[Any] = collections.deque(maxlen=_LINES)
         self._decoding = decoding
+        self._names_ends = names_ends(self.pattern.pattern)
 
     def find_in(self, one: _SearchedStream) -> re.Match[Any] | None:
-        """Looks at all that is here. The first match."""
+        """Looks at all that is here. The first match, behind which the stream goes on."""
         while True:
             kind, data = one.peek_line(one.looked_at)
             if kind == "end":
@@ -194,27 +197,47 @@ class _Search:
                 return None
             if data is None:
                 return None
-            line = self._text(data)
+            is_whole = kind == "line"
+            said = self._text(data, is_whole)
+            line = _without_end(said)
             match = self.pattern.search(line)
-            if kind == "part":
+            if match is None and is_whole and self._names_ends:
+                match = self.pattern.search(said)
+            if not is_whole:
                 one.looked_at = len(data)
                 if match is None:
                     one.part = line
                     return None
                 # No more than was looked at.
-                one.take(len(data))
+                one.take(self._taken_by(match, line, said, data))
                 return match
             one.looked_at = 0
             one.part = None
             self.lines.append(line)
             if match is not None:
+                rest = data[self._taken_by(match, line, said, data) :]
+                if rest:
+                    one.put_back(rest)
                 return match
 
-    def _text(self, line: bytes | str) -> Any:
-        if isinstance(line, str):
-            return line.removesuffix("\n").removesuffix("\r")
-        line = line.removesuffix(b"\n").removesuffix(b"\r")
-        return line if self._decoding is None else line.decode(*self._decoding)
+    def _taken_by(self, match: re.Match[Any], line: Any, said: Any, data: bytes | str) -> int:
+        """How much of `data`, which says `said`, a match takes: all up to its end, and the line's
+        end where nothing else follows. One of nothing takes all of it, else the next search
+        would find it again."""
+        end = match.end()
+        if not match[0] or end >= len(line):
+            return len(data)
+        if self._decoding is None or isinstance(data, str):
+            return end
+        return _bytes_of(said, end, data, *self._decoding)
+
+    def _text(self, data: bytes | str, is_whole: bool) -> Any:
+        """What a line or the beginning of one says, with its end."""
+        if isinstance(data, str) or self._decoding is None:
+            return data
+        encoding, errors = self._decoding
+        # The beginning of a character waits for its rest.
+        return codecs.getincrementaldecoder(encoding)(errors).decode(data, is_whole)
 
     def last_lines(self) -> list[Any]:
         """The last lines, those without an end too."""
@@ -224,6 +247,40 @@ class _Search:
         from ._stream_errors import EndedBeforeMatch
 
         raise EndedBeforeMatch(quoted(child.args), code, self.pattern.pattern, list(self.lines))
+
+
+def names_ends(pattern: Any) -> bool:
+    """Whether a pattern names the end of a line, by its characters and not by `$`."""
+    text = pattern if isinstance(pattern, str) else pattern.decode("latin-1")
+    return any(end in text for end in ("\n", "\\n", "\r", "\\r"))
+
+
+def _without_end(said: Any) -> Any:
+    if isinstance(said, str):
+        return said.removesuffix("\n").removesuffix("\r")
+    return said.removesuffix(b"\n").removesuffix(b"\r")
+
+
+def _bytes_of(text: str, end: int, data: bytes, encoding: str, errors: str) -> int:
+    """Number of the bytes of `data` that the first `end` characters of its text are made of."""
+    try:
+        begun = text[:end].encode(encoding, errors)
+    except UnicodeError:
+        begun = None
+    if begun is not None and data.startswith(begun):
+        return len(begun)
+    # Something could not be decoded, and others stand for it.
+    decoder = codecs.getincrementaldecoder(encoding)(errors)
+    characters = 0
+    for place in range(len(data)):
+        came = len(decoder.decode(data[place : place + 1]))
+        if characters + came > end:
+            # This byte has shown that those before it are no character.
+            return place
+        characters += came
+        if characters == end:
+            return place + 1
+    return len(data)
 
 
 def _sleep(step: Sleep) -> list[int]:

@@ -148,6 +148,8 @@ def test_wait_for(on):
     async def main():
         async with aio.spawn("echo no; printf 'ready 7?'; sleep 1000", shell=True, text=True) as it:
             assert (await it.wait_for(r"ready (\d)"))[1] == "7"
+            # What is behind the match stays.
+            assert (await it.wait_for(r".+", timeout=60))[0] == "?"
             with pytest.raises(procwright.MatchTimeout):
                 await it.wait_for("more", timeout=0.05)
             await it.stop()

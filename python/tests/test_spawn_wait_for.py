@@ -67,7 +67,7 @@ def test_a_prompt_has_no_newline(shell):
     it.stdin.write("me\n")
     assert it.wait_for("hello (.*), age")[1] == "me"
     it.stdin.write("rest\n")
-    assert it.stdout.readline() == "rest\n"
+    assert it.stdout.readline() == "? rest\n"
 
 
 def test_the_end_comes_first(shell):
@@ -183,3 +183,85 @@ def test_what_a_callback_reads_is_not_taken_from_it(child):
             it.wait_for(b"x", 0, stream="stderr")
         it.stdin.write(b"x\n")
     assert lines == [b"x\n"]
+
+
+#: The native decoder of text, Python's, and none.
+DECODED = [{}, {"errors": "backslashreplace"}, {"encoding": "utf-16-le"}, {"text": False}]
+
+
+@pytest.mark.parametrize("options", DECODED)
+def test_what_is_behind_the_match_stays(child, options):
+    options = {"text": True, **options}
+    with spawn([child, "cat"], stdin=PIPE, **options) as it:
+        said = (lambda text: text) if options["text"] else str.encode
+        it.stdin.write(said("Zoë: port 80 port 443 ünd weiter\r\na b c\nlast: "))
+        assert it.wait_for(said(r"port (\d+)"), LONG)[1] == said("80")
+        assert it.wait_for(said(r"port (\d+)"), LONG)[1] == said("443")
+        assert it.wait_for(said("ü"), LONG).string == said(" ünd weiter")
+        assert it.stdout.readline() == said("nd weiter\r\n")
+        assert it.wait_for(said("a"), LONG)
+        assert it.wait_for(said("b"), LONG)
+        # With the end of the line, behind which nothing else is.
+        assert it.wait_for(said("c"), LONG)
+        assert it.wait_for(said("la"), LONG)
+        assert it.wait_for(said("^st: $"), LONG)
+        it.stdin.write(said("one two\nthree\n"))
+        it.stdin.close()
+        assert it.wait_for(said("one"), LONG)
+        assert list(it.stdout) == [said(" two\n"), said("three\n")]
+
+
+def test_two_prompts_at_once_are_two(shell):
+    # In one piece, in two, and as the line whose end comes later.
+    for line in (
+        "printf 'Connected. Password: '; cat",
+        "printf 'Connected. '; printf 'Password: '; cat",
+        "printf 'Connected. Password: \\n'; cat",
+    ):
+        it = shell(line, pty=True)
+        assert it.wait_for("Connected", LONG)
+        assert it.wait_for("Password: ", LONG)
+
+
+def test_a_match_of_nothing_goes_on_with_the_next_line(shell):
+    it = shell("echo one; echo two; printf 'name: '; cat")
+    assert [it.wait_for("x*", LONG).string for _ in range(3)] == ["one", "two", "name: "]
+    it.stdin.write("four\n")
+    assert it.wait_for("$", LONG).string == "four"
+
+
+def test_the_end_of_a_line_can_be_waited_for(shell):
+    it = shell("printf 'port 8'; read x; printf '080\\r\\nready\\nsteady\\n'; cat")
+    it.stdin.write("\n")
+    assert it.wait_for(r"port (\d+)\r?\n", LONG)[1] == "8080"
+    assert it.wait_for("ready\n", LONG)[0] == "ready\n"
+    assert it.stdout.readline() == "steady\n"
+    it.stdin.write("one\ntwo\n")
+    with pytest.raises(MatchTimeout, match=r"'one\\ntwo' \(which is looked for in one line at a"):
+        it.wait_for("one\ntwo", 0.05)
+
+
+@pytest.mark.parametrize(
+    ("errors", "expected"),
+    [("replace", b"\xe2\x82b rest\n"), ("ignore", b"b rest\n"), ("surrogateescape", None)],
+)
+def test_of_what_cannot_be_decoded_nothing_is_lost(child, errors, expected):
+    with spawn([child, "cat"], stdin=PIPE, text=True, errors=errors) as it:
+        it.stdin.buffer.write(b"\xffa\xe2\x82b rest\n")
+        assert it.wait_for("a", LONG)
+        rest = it.stdout.buffer.readline()
+        assert rest in (b"\xe2\x82b rest\n", expected)
+
+
+def test_a_character_that_is_not_whole_yet_is_waited_for(child):
+    with spawn([child, "cat"], stdin=PIPE, text=True, errors="strict") as it:
+        it.stdin.buffer.write("name: ä".encode()[:-1])
+        assert it.wait_for("name", LONG)
+        it.stdin.buffer.write("ä\n".encode()[1:])
+        assert it.stdout.readline() == ": ä\n"
+
+
+def test_the_rest_is_in_the_result(shell):
+    it = shell("echo one two; echo three")
+    assert it.wait_for("one", LONG)
+    assert it.communicate()[0] == " two\nthree\n"

@@ -180,7 +180,9 @@ module Procwright
 
     # Reads lines until one has a match: "start the server, wait until it listens". The
     # pattern is searched in each line without its end, and in an incomplete line when nothing
-    # more comes for the moment: a prompt has no newline. Searched lines are consumed.
+    # more comes for the moment: a prompt has no newline. All up to the end of the match is
+    # read, and the line's end if nothing else is behind it; what is behind the match stays, on
+    # its line too. A match of nothing takes the line. `/ready\n/` waits for the end of the line.
     #
     # @param pattern [Regexp, String]
     # @param timeout [Numeric, nil] seconds

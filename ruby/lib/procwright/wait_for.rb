@@ -63,6 +63,8 @@ module Procwright
 
       @child = child
       @pattern = pattern.is_a?(Regexp) ? pattern : regexp(pattern)
+      # The end of a line by its characters, and not by $.
+      @names_ends = @pattern.source.match?(/[\r\n]|\\[rn]/)
       names = name ? [name] : %i[stdout stderr]
       @open = names.filter_map { |one| child.public_send(one) }
       raise InvalidValue, "#{names.join(' and ')} of the child cannot be read: spawn with :pipe" if @open.empty?
@@ -109,13 +111,18 @@ module Procwright
     end
 
     def search(stream)
-      while (line = stream.try_line)
+      while (said = stream.try_line)
         @searched_bytes.delete(stream)
+        line = said.chomp
         @lines = (@lines << line).last(LINES_KEPT)
-        match = @pattern.match(line)
-        return match if match
+        match = @pattern.match(line) || (@pattern.match(said) if @names_ends)
+        next unless match
+
+        rest = said.byteslice(taken_by(match, line, said)..)
+        stream.ungetc(rest) unless rest.empty?
+        return match
       end
-      line.nil? ? (@open.delete(stream) && nil) : search_partial_line(stream)
+      said.nil? ? (@open.delete(stream) && nil) : search_partial_line(stream)
     end
 
     def search_partial_line(stream)
@@ -124,8 +131,16 @@ module Procwright
 
       @searched_bytes[stream] = part.bytesize
       match = @pattern.match(part)
-      stream.read(part.bytesize) if match
+      stream.read(taken_by(match, part, part)) if match
       match
+    end
+
+    # Number of the bytes of what was said that a match takes: all up to its end, and the line's
+    # end where nothing else follows. One of nothing takes all of it, else the next search
+    # would find it again.
+    def taken_by(match, line, said)
+      taken = match.pre_match.bytesize + match[0].bytesize
+      match[0].empty? || taken >= line.bytesize ? said.bytesize : taken
     end
 
     # Waits until there is more, or the child ends; false if the time came first.

@@ -145,10 +145,10 @@ module Procwright
       @native.figures
     end
 
-    # The next line without its end, if it is there; false if not, nil at the end.
+    # The next line with its end, if it is there; false if not, nil at the end.
     # @private
     def try_line
-      line = @native.line(frame(NEWLINE), nil, true, false, nil)
+      line = @native.line(frame(NEWLINE), nil, false, false, nil)
       line ? @encodings.decode(line) : line
     end
 
