@@ -270,6 +270,18 @@ fn hints_are_what_to_type() {
         ("run", "--retries", "--retry N"),
         ("run", "--report-file", "--report-to FILE"),
         ("run", "--max-output", "--limit SIZE"),
+        ("run", "--wait-for", "tail -n +1 -F FILE --to grep -q -m1"),
+        ("run", "--ready", "tail -n +1 -F FILE --to grep -q -m1"),
+        ("run", "--port", "--quiet --retry 20 --backoff 100ms curl"),
+        ("wait", "--port", "--quiet --retry 20 --backoff 100ms curl"),
+        ("wait", "--ready", "tail -n +1 -F FILE --to grep -q -m1"),
+        ("pipe", "--stderr", "procwright pipe sh -c 'CMD 2>&1' --to"),
+        ("pipe", "--merge", "procwright pipe sh -c 'CMD 2>&1' --to"),
+        (
+            "map",
+            "--delay",
+            "while read -r item; do echo \"$item\"; sleep 0.1; done",
+        ),
         ("pipe", "--shell", "procwright pipe sh -c 'LINE'"),
         ("pipe", "--tag", "procwright run --tag procwright pipe"),
         ("pipe", "--log", "procwright run --log FILE procwright pipe"),
@@ -321,6 +333,85 @@ fn hints_are_what_to_type() {
         report.stderr.contains("hint: --report-to FILE"),
         "{}",
         report.stderr
+    );
+}
+
+#[test]
+fn the_last_of_an_option_counts() {
+    let late = ran(
+        "run",
+        &[
+            "--timeout",
+            "1ms",
+            "--timeout",
+            "1h",
+            "--quiet",
+            "--quiet",
+            "true",
+        ],
+    );
+    assert_eq!((late.code(), late.stderr.as_str()), (Some(0), ""));
+    let late = ran("map", &["-j", "0", "-j", "1", "echo", ":::", "a"]);
+    assert_eq!((late.code(), late.stdout.as_str()), (Some(0), "a\n"));
+    let both = ran(
+        "run",
+        &["--env", "A=1", "--env", "B=2", "sh", "-c", "echo $A$B"],
+    );
+    assert_eq!(both.stdout, "12\n");
+    // One of them would not be written.
+    let files = ran("run", &["--log", "one", "--log", "two", "true"]);
+    assert_eq!(files.code(), Some(125));
+}
+
+#[test]
+fn names_of_other_tools_say_what_they_are_here() {
+    for (words, typed) in [
+        (
+            &["parallel", "echo"][..],
+            "procwright map -j 4 CMD {} ::: ITEM...",
+        ),
+        (&["xargs", "echo"], "procwright map -j 4 CMD {} ::: ITEM..."),
+        (&["timeout", "5", "true"], "procwright run --timeout 5m CMD"),
+        (&["pv"], "procwright pipe --progress CMD --to CMD"),
+        (&["tee", "log"], "procwright run --log FILE CMD"),
+        (&["explain", "1"], "procwright doctor PID"),
+        (&["help", "run"], "procwright run --help"),
+        (&["help"], "--help"),
+    ] {
+        let ran = ran(words[0], &words[1..]);
+        assert_eq!(ran.code(), Some(125), "{words:?}");
+        let said = format!(
+            "procwright: there is no subcommand {:?}\n  hint: ",
+            words[0]
+        );
+        assert!(ran.stderr.starts_with(&said), "{}", ran.stderr);
+        assert!(ran.stderr.contains(typed), "{words:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_tag_for_failures_alone_says_what_to_type() {
+    let refused = ran("map", &["--tag", "--quiet", "true", ":::", "a"]);
+    assert_eq!(refused.code(), Some(125));
+    let typed = "hint: a tag stands before lines as they come, of all commands; of those that \
+                 fail it is had by procwright map --quiet procwright run --tag={} CMD {}";
+    assert!(refused.stderr.contains(typed), "{}", refused.stderr);
+    let words = [
+        "--quiet",
+        env!("CARGO_BIN_EXE_procwright"),
+        "run",
+        "--tag={}",
+    ];
+    let words = [
+        &words[..],
+        &["sh", "-c", "echo $0; [ $0 = a ]", "{}", ":::", "a", "b"],
+    ]
+    .concat();
+    let ran = ran("map", &words);
+    assert!(
+        ran.stdout.contains("b") && !ran.stdout.contains("a |"),
+        "{}",
+        ran.stdout
     );
 }
 

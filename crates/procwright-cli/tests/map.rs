@@ -292,7 +292,7 @@ fn what_parallel_has_and_map_has_not_is_refused_with_what_to_type() {
         ("-u", "--live"),
         ("-X", "one item"),
         ("--colsep", "--link CMD {1} {2}"),
-        ("--delay", "stdin"),
+        ("--delay", "sleep 0.1"),
         ("--results", "procwright run --keep-full {#}.out"),
         ("--version", "procwright --version"),
     ] {

@@ -99,6 +99,10 @@ fn a_bar_that_the_shell_did_not_take_has_a_hint() {
                 hint: stages are joined by --to, as in: procwright pipe sort --to head -1\n";
     ends(&["echo", "a", "|", "cat"], 0, "a | cat\n", said);
     ends(&["echo", "a|b", "--to", "tr", "|", "-"], 0, "a-b\n", "");
+    let said = "procwright: there is one stage, and |& is a word of it\n  \
+                hint: stages are joined by --to, and a shell sends stderr along, as in: \
+                procwright pipe sh -c 'make test 2>&1' --to tee log\n";
+    ends(&["echo", "a", "|&", "cat"], 0, "a |& cat\n", said);
 }
 
 #[test]

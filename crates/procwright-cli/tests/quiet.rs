@@ -43,6 +43,19 @@ fn a_failure_says_all_of_it_where_it_belongs() {
 }
 
 #[test]
+fn of_attempts_that_another_follows_nothing_is_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = procwright(["--quiet", "--retry", "2", "--backoff", "1ms", "--"]);
+    command.args(["sh", "-c", "echo no; [ -e up ] || { touch up; exit 3; }"]);
+    command.current_dir(directory.path());
+    let ran = ran(command);
+    assert_eq!(
+        (ran.code(), ran.stdout.as_str(), ran.stderr.as_str()),
+        (Some(0), "", "")
+    );
+}
+
+#[test]
 fn a_signal_and_a_stop_are_failures() {
     let mut command = procwright(["--quiet", "--"]);
     command

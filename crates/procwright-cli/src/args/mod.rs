@@ -18,7 +18,9 @@ mod surroundings;
 mod usage;
 mod wait;
 
-use clap::{Arg, ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, ValueEnum};
+use clap::{
+    Arg, ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, ValueEnum, ValueHint,
+};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -122,9 +124,30 @@ pub(crate) fn definition() -> clap::Command {
         .disable_help_flag(true)
         .arg(help())
         .mut_subcommands(|command| {
-            let inner = |command: clap::Command| command.disable_help_flag(true).arg(help());
+            let inner = |command: clap::Command| {
+                let command = command.disable_help_flag(true).arg(help());
+                command.mut_args(last_counts)
+            };
             inner(command).mut_subcommands(inner)
         })
+}
+
+/// Has the last count of an option that is given twice, as other tools do: a script puts its own
+/// in front of those of its caller. Of two files one would silently be left out.
+fn last_counts(option: Arg) -> Arg {
+    let is_one = matches!(
+        option.get_action(),
+        ArgAction::Set | ArgAction::SetTrue | ArgAction::SetFalse
+    );
+    let names_a_file = matches!(
+        option.get_value_hint(),
+        ValueHint::AnyPath | ValueHint::FilePath
+    );
+    if option.is_positional() || !is_one || names_a_file {
+        return option;
+    }
+    let id = option.get_id().clone();
+    option.overrides_with(id)
 }
 
 /// Parses the command line of this process.

@@ -42,8 +42,20 @@ fn explanation(error: &clap::Error, subcommand: &str) -> String {
                     .unwrap_or("there are recv, send and stat; try procwright queue --help");
                 return format!("procwright queue has no {name:?}\n  hint: {hint}");
             }
+            if let Some(instead) = habits::command_instead(name) {
+                return format!(
+                    "there is no subcommand {name:?}\n  \
+                     hint: {instead}; to run a program of that name: procwright run {name}"
+                );
+            }
             let hint = match (context(ContextKind::SuggestedSubcommand), name) {
-                ("", "help") => "try --help, or procwright run --help".to_owned(),
+                (_, "help") => match std::env::args_os().nth(2) {
+                    Some(page) => {
+                        let page = page.display();
+                        format!("procwright {page} --help; procwright man {page} says all")
+                    }
+                    None => "try --help, or procwright run --help".to_owned(),
+                },
                 ("", name) => format!(
                     "to run a program of that name: procwright run {name}; \
                      --help lists the subcommands"
@@ -104,7 +116,13 @@ fn explanation(error: &clap::Error, subcommand: &str) -> String {
                 }
             }
         }
-        ErrorKind::ArgumentConflict => as_typed(shortened(&error.to_string(), true)),
+        ErrorKind::ArgumentConflict => {
+            let text = as_typed(shortened(&error.to_string(), true));
+            match habits::in_place_of_both(subcommand, &text) {
+                Some(hint) => text.replace("hint: try --help", &format!("hint: {hint}")),
+                None => text,
+            }
+        }
         ErrorKind::InvalidValue if context(ContextKind::InvalidArg).starts_with("--report ") => {
             let value = context(ContextKind::InvalidValue);
             format!(

@@ -12,8 +12,8 @@ use crate::units;
 
 const WAIT_EXIT_CODES: &str = "\
 A process that is not there counts as ended. Each that ends is a line on stdout.
-Exit code: 0 when those have ended that were waited for, 3 timed out, 125 wrong
-usage or trouble of our own. Durations: 300ms 5s 1h30m, bare numbers are
+Exit code: 0 when those have ended that were waited for, however they ended, 3
+timed out, 125 wrong usage or trouble of our own. Durations: 300ms 5s 1h30m, bare numbers are
 seconds, inf. More: procwright man wait";
 
 /// Wait for processes, whoever started them, and say how they ended.

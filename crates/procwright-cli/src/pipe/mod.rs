@@ -54,12 +54,7 @@ pub(crate) fn pipe(args: &PipeArgs) -> Result<Termination, Termination> {
     let elastic = args.elastic_stages(stages.row());
     let elastic = elastic.map_err(Termination::trouble)?;
     check_files(args, stages.row()).map_err(Termination::trouble)?;
-    if words.len() == 1 && words[0].iter().any(|word| word == "|") {
-        message::print(
-            "there is one stage, and | is a word of it\n  \
-             hint: stages are joined by --to, as in: procwright pipe sort --to head -1",
-        );
-    }
+    warn_of_shell_words(words);
     let are_lines: Vec<bool> = words.iter().map(|stage| is_a_line(stage)).collect();
     let specs = specs(&stages, args, &ignored);
     // Opened before anything starts: a pipeline whose report cannot be written is not run.
@@ -96,6 +91,25 @@ pub(crate) fn pipe(args: &PipeArgs) -> Result<Termination, Termination> {
         }
     })?;
     Ok(termination)
+}
+
+/// Says of a single stage that has a shell's bar among its words that it is a word.
+fn warn_of_shell_words(stages: &[Vec<OsString>]) {
+    let [stage] = stages else {
+        return;
+    };
+    if stage.iter().any(|word| word == "|") {
+        message::print(
+            "there is one stage, and | is a word of it\n  \
+             hint: stages are joined by --to, as in: procwright pipe sort --to head -1",
+        );
+    } else if stage.iter().any(|word| word == "|&") {
+        message::print(
+            "there is one stage, and |& is a word of it\n  \
+             hint: stages are joined by --to, and a shell sends stderr along, as in: procwright \
+             pipe sh -c 'make test 2>&1' --to tee log",
+        );
+    }
 }
 
 /// Checks that `--ok` names stages that there are.

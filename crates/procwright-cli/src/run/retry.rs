@@ -22,6 +22,8 @@ pub(super) struct Attempts {
     /// Pause before the next attempt.
     pause: Duration,
     longest_pause: Duration,
+    /// Of failures that another attempt follows nothing is said.
+    quiet: bool,
 }
 
 impl Attempts {
@@ -32,6 +34,7 @@ impl Attempts {
             allowed: u64::from(args.retry) + 1,
             pause: args.backoff,
             longest_pause: LONGEST_PAUSE.max(args.backoff),
+            quiet: args.quiet,
         }
     }
 
@@ -67,12 +70,14 @@ impl Attempts {
         signals: &mut RunSignals,
     ) -> Result<(), Termination> {
         // Not waited for: signals are blocked, and the sleep below tells of them.
-        message::post(format_args!(
-            "attempt {} of {} failed: {failure}; next in {}",
-            self.made,
-            self.allowed,
-            HumanDuration(self.pause).short(),
-        ));
+        if !self.quiet {
+            message::post(format_args!(
+                "attempt {} of {} failed: {failure}; next in {}",
+                self.made,
+                self.allowed,
+                HumanDuration(self.pause).short(),
+            ));
+        }
         let pause = self.pause;
         self.pause = pause.saturating_mul(2).min(self.longest_pause);
         match signals.sleep(pause) {

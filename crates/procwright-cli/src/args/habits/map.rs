@@ -128,7 +128,10 @@ pub(super) fn instead(name: &str) -> Option<&'static str> {
         "--load" | "--memfree" | "--memsuspend" | "--noswap" | "--max-load" => {
             "--parallel N alone says how many run at a time"
         }
-        "--delay" => "have the items come slowly, on stdin",
+        "--delay" => {
+            "have the items come slowly: while read -r item; do echo \"$item\"; sleep 0.1; done \
+             < FILE | procwright map …"
+        }
         "--nice" | "--niceness" => "put nice(1) in front: procwright map nice -n 10 CMD {}",
         "--pipe" | "--pipepart" | "--pipe-part" | "--block" | "--spreadstdin" | "--tee"
         | "--cat" | "--fifo" => "a command reads nothing: its item is a word of it",

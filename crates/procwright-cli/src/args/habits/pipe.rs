@@ -12,6 +12,11 @@ pub(super) fn instead(name: &str) -> Option<String> {
         "--stdout" | "--output" | "--out" => {
             "the shell says where it goes: procwright pipe … > FILE"
         }
+        "--stderr" | "--err" | "--merge" | "--merged" | "--merge-stderr" | "--stderr-to-stdout"
+        | "--combine" | "--both" | "--all" => {
+            "a shell sends the stderr of a stage into its pipe: procwright pipe sh -c 'CMD 2>&1' \
+             --to CMD"
+        }
         "--input" => "--stdin FILE is what the first stage reads",
         "--tag" | "--pty" => {
             return Some(format!(

@@ -264,6 +264,14 @@ fn of_its_output(name: &str) -> Option<&'static str> {
             "--report-to FILE, in JSON; or --report text, on stderr"
         }
         "--split-string" | "-S" => "--shell 'LINE'",
+        "--wait-for" | "--ready" | "--until-line" | "--ready-when" | "--expect" | "--grep" => {
+            "what it says is read by the next program: procwright pipe --timeout 10s tail -n +1 -F \
+             FILE --to grep -q -m1 ready waits for a line of a server's log"
+        }
+        "--port" | "--wait-port" | "--health" | "--healthcheck" => {
+            "have what asks for it run again until it succeeds: procwright run --quiet --retry 20 \
+             --backoff 100ms curl -sf http://localhost:8080/"
+        }
         "--parallel" | "-j" | "--jobs" => {
             "procwright map runs many: procwright map -j 4 CMD {} :::"
         }

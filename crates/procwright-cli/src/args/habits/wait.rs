@@ -21,6 +21,15 @@ pub(super) fn instead(name: &str) -> Option<&'static str> {
         "-i" | "-s" | "--interval" | "--sleep" | "--sleep-interval" | "--poll" => {
             "leave it out: it sleeps until one ends, and asks nobody meanwhile"
         }
+        "--port" | "--tcp" | "--url" | "--http" | "--socket" => {
+            "it waits for the ends of processes; have what asks for it run again until it \
+             succeeds: procwright run --quiet --retry 20 --backoff 100ms curl -sf \
+             http://localhost:8080/"
+        }
+        "--line" | "--grep" | "--log" | "--ready" | "--for" | "--until" => {
+            "it waits for the ends of processes; for a line of a log: procwright pipe --timeout \
+             10s tail -n +1 -F FILE --to grep -q -m1 ready"
+        }
         "-v" => "--verbose",
         "-q" => "--quiet",
         "--report" | "--format" | "--output" | "-o" => "--json",
