@@ -20,6 +20,7 @@ from ._child import LeftOff
 from ._errors import WaitTimeout
 from ._generic import Both, Err, Generic, In, Out
 from ._held import HeldAt
+from ._hinted import STOP, hinted
 from ._process import as_stop
 from ._record import Status, Survivor
 from ._result import Result
@@ -232,6 +233,7 @@ class Child(Streams[Out, Err, In, Both]):
         again.
         """
         child = self._child
+        child._refuse_unread()
         if child._result is None:
             await self._communicate_all(None, timeout)
         result: Result[Any, Any, None] = child._finish()
@@ -324,6 +326,7 @@ class Child(Streams[Out, Err, In, Both]):
         """Says how large its terminal is, of a child that was spawned with `pty`."""
         self._child.resize(rows, columns)
 
+    @hinted(STOP)
     async def stop(self, stop: _core.Stop | str | Signals | None = None) -> list[Survivor]:
         """Ends it as `stop` or its own says, with its descendants by default, and reaps it.
 
@@ -331,6 +334,7 @@ class Child(Streams[Out, Err, In, Both]):
         thread of its own; a cancellation comes when that is over.
         """
         policy = None if stop is None else as_stop(stop)
+        self._child._was_stopped = True
         survivors = await in_thread("procwright-stop", lambda: self._core.stop(policy))
         return [Survivor(*survivor) for survivor in survivors]
 

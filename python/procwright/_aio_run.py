@@ -57,7 +57,7 @@ _OF_A_CHILD = {
 
 
 def spawn(
-    args: Args | LateCommand[Any] | LatePipeline, **options: Any
+    args: Args | LateCommand[Any] | LatePipeline, *words: object, **options: Any
 ) -> Child[Any, Any, Any, Any]:
     """Starts a program and returns at once, with the child and its streams: `procwright.spawn`,
     whose parameters, defaults and errors it has, for event loops.
@@ -66,12 +66,16 @@ def spawn(
     `async with aio.spawn(...) as child:`.
     """
     if is_late(args):
-        args, options = of_one("spawn", args, (), options)
+        args, options = of_one("spawn", args, words, options)
+    elif words:
+        from ._unknown import words_behind
+
+        raise words_behind("aio.spawn", args, words, options.get("shell"))
     return Child(_spawn.spawn(args, **options))
 
 
 async def run(
-    args: Args | LateCommand[Any] | LatePipeline, **options: Any
+    args: Args | LateCommand[Any] | LatePipeline, *words: object, **options: Any
 ) -> Result[Any, Any, Any]:
     """Runs a program, waits until the run is over, and returns all that came of it:
     `procwright.run`, whose parameters, defaults, results and errors it has, awaited.
@@ -85,7 +89,11 @@ async def run(
     lasts; without them it has none.
     """
     if is_late(args):
-        args, options = of_one("run", args, (), options)
+        args, options = of_one("run", args, words, options)
+    elif words:
+        from ._unknown import words_behind
+
+        raise words_behind("aio.run", args, words, options.get("shell"))
     given = {"args": args, **_DEFAULTS, **options}
     unknown = {name: value for name, value in options.items() if name not in _DEFAULTS}
     if unknown:

@@ -6,6 +6,7 @@ from . import _core
 from ._arguments import data, number, word
 from ._generic import Both, Err, Generic, In, Out
 from ._held import HELD_AFTER_S, Alone, go_on
+from ._hinted import STOP, TERMINATE, hinted
 from ._invalid import InvalidValue, bad_type, bad_value
 from ._opened import opened_reader, opened_writer
 from ._options import quoted
@@ -86,6 +87,8 @@ class Child(Streams[Out, Err, In, Both]):
         self._limits = limits
         #: Whether a call has raised what it was stopped for, since a `with` block began.
         self._has_told_stop = False
+        #: Whether somebody has stopped it, who may want nothing of its outputs.
+        self._was_stopped = False
         self._communication: _core.Communication | None = None
         self._alone = Alone()
         self._result: Result[Any, Any, Any] | None = None
@@ -271,6 +274,17 @@ class Child(Streams[Out, Err, In, Both]):
                 "child.merged, and wait()"
             )
 
+    def _refuse_unread(self) -> None:
+        """Refuses to give a result in the place of merged lines that nobody has read."""
+        if self.merged is None or self._was_stopped or self._core.stopped_for() is not None:
+            return
+        if self._has_rest(self.merged):
+            raise InvalidValue(
+                "result() has stdout and stderr, which are merged, and not read to their end: "
+                "iterate over child.merged first, and result() says how it ended; "
+                "run(..., merged=True) has a result with both"
+            )
+
     def _communicated(self) -> tuple[Any, Any]:
         """What `communicate` gives, once all is read."""
         if self._core.stopped_for() is not None:
@@ -376,7 +390,9 @@ class Child(Streams[Out, Err, In, Both]):
         names one. `pattern` is a regular expression or a compiled one, for text or for
         bytes as the streams are. It is searched in each line without its end, and in
         one that is not complete when nothing more comes for the moment: a prompt has
-        no newline. What was looked at is consumed; what follows stays.
+        no newline. All up to the end of the match is consumed, with the line's end if
+        nothing else is behind it; what is behind it stays, on the same line too. A match
+        of nothing takes the line. `ready\\n` waits for the end of the line.
 
         Raises `MatchTimeout`, a `WaitTimeout`, if the time comes first, and
         `EndedBeforeMatch` if the streams end, or the child fails, without a match:
@@ -422,12 +438,18 @@ class Child(Streams[Out, Err, In, Both]):
                 # Whoever drops it now has ended it.
                 self._leave()
 
+    @hinted(TERMINATE)
     def terminate(self) -> None:
         """Sends SIGTERM. Nothing if it has ended."""
         self.send_signal("TERM")
 
+    @hinted(TERMINATE)
     def kill(self) -> None:
-        """Sends SIGKILL. Nothing if it has ended."""
+        """Sends SIGKILL. Nothing if it has ended.
+
+        What it has started lives on, and a read of an output that this holds waits for it: `stop()`
+        ends all.
+        """
         self.send_signal("KILL")
 
     def waiting_for(self) -> Waiting:
@@ -465,6 +487,7 @@ class Child(Streams[Out, Err, In, Both]):
             )
         self._core.resize(rows, columns)
 
+    @hinted(STOP)
     def stop(self, stop: _core.Stop | str | Signals | None = None) -> list[Survivor]:
         """Ends it as `stop` or its own says, with its descendants by default, and reaps it.
 
@@ -473,16 +496,19 @@ class Child(Streams[Out, Err, In, Both]):
         Signal handlers run meanwhile; if one raises, the rest is killed at once.
         """
         policy = None if stop is None else as_stop(stop)
+        self._was_stopped = True
         return [Survivor(*survivor) for survivor in self._core.stop(policy)]
 
     def result(self, timeout: Seconds | None = None) -> Result[Out, Err, None]:
         """Reads what is left of both outputs, waits, and gives a `Result` as `run` does.
 
         Closes stdin, as `communicate` does: a program that reads it to its end ends. Its
-        `stdout` and `stderr` are what was not read before; `stdout_info` and `stderr_info`
+        `stdout` and `stderr` are what was not read before, and None of merged ones, which are
+        to be read to their end first; `stdout_info` and `stderr_info`
         count all. Raises as `communicate`, and may be called again: once it has
         been read, the result is the same.
         """
+        self._refuse_unread()
         if self._result is None:
             with self._alone:
                 self._communicate_all(None, timeout)

@@ -9,7 +9,7 @@ from ._words import shown_seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, NoReturn
 
     import procwright
 
@@ -90,6 +90,13 @@ class WaitTimeout(TimeoutExpired):
         if self._text is not None:
             return self._text
         return f"{self.cmd} did not end within {shown_seconds(self.timeout)}"
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            from ._missing import OF_A_WAIT, missing
+
+            raise missing(self, name, OF_A_WAIT)
 
     def __reduce__(self) -> tuple[object, ...]:
         # `pending` is left out: it means something in this process alone.

@@ -20,6 +20,7 @@ from ._fake_map import FakeMap, really
 from ._fake_pipeline import calls_of, played_pipeline
 from ._fake_reply import Reply
 from ._fake_run import played, take_input
+from ._hinted import hinted
 from ._invalid import InvalidValue, bad_type
 from ._options import call as call_core
 from ._result import Result
@@ -28,7 +29,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import TracebackType
-    from typing import Any, Literal, Self, TypeAlias
+    from typing import Any, Literal, NoReturn, Self, TypeAlias
 
     from ._fake_calls import _Pattern
     from ._process import Process
@@ -263,6 +264,13 @@ class Registered:
                 f"{self._fake._story()}"
             )
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            from ._missing import REGISTERED, missing
+
+            raise missing(self, name, REGISTERED)
+
     def _is_used_up(self) -> bool:
         return not self._has_room(0)
 
@@ -282,6 +290,22 @@ class Registered:
 
 def _times(count: int) -> str:
     return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
+_ANSWER = "use answer: a Reply, a Result, an exception, or a function of the Call"
+#: Parameters that others have for what is registered.
+_OF_OTHERS = {
+    "callback": _ANSWER,
+    "code": "use returncode",
+    "exit_code": "use returncode",
+    "occurrences": "use times",
+    "out": "use stdout",
+    "output": "use stdout",
+    "pid": "it is nobody's: leave it out",
+    "return_value": _ANSWER,
+    "side_effect": _ANSWER,
+    "wait": "a pause is a step of the Reply: Reply([Pause(0.1), Out('text')])",
+}
 
 
 class Fake(Player):
@@ -318,6 +342,7 @@ class Fake(Player):
         with self._lock:
             return list(self._registered)
 
+    @hinted(_OF_OTHERS)
     def register(
         self,
         args: _Pattern,
@@ -335,8 +360,8 @@ class Fake(Player):
             A list of words. Each is text or a path, which has to be the same; a compiled
             regular expression, which has to match all of it; `...`, for any number of words,
             none among them; or an object that is compared by `==`, as `unittest.mock.ANY`.
-            A `str` is the line of `shell=True`, a path object a program without arguments; a
-            `Command` has the words, or the line.
+            A `str`, or an expression, is the line of `shell=True`, a path object a program
+            without arguments; a `Command` has the words, or the line.
         answer
             A `Reply`; the `Result` of a real run, which is told again; an exception, which is
             raised; or a function that gets the `Call` and gives one of these.
@@ -355,6 +380,12 @@ class Fake(Player):
             raise InvalidValue(
                 "answer is given, and stdout, stderr or returncode as well: pass them to its Reply"
             )
+        elif isinstance(answer, (list, tuple)):
+            hint = (
+                "register each for once, register(args, Reply(...), times=1): what is registered "
+                "is tried in order; or pass iter(replies).__next__ in a function of the Call"
+            )
+            raise bad_type("answer", answer, hint)
         elif not (isinstance(answer, (Reply, Result, BaseException)) or callable(answer)):
             hint = "pass a Reply, a Result, an exception, or a function of the Call that gives one"
             raise bad_type("answer", answer, hint)
@@ -363,6 +394,7 @@ class Fake(Player):
             raise bad_type("answer", answer, hint)
         return self._add(args, answer, times, when)
 
+    @hinted(_OF_OTHERS)
     def allow(
         self,
         args: _Pattern,
@@ -382,6 +414,13 @@ class Fake(Player):
         with self._lock:
             self._registered.append(registered)
         return registered
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            from ._missing import FAKE, missing
+
+            raise missing(self, name, FAKE)
 
     def assert_calls(self, patterns: Sequence[_Pattern]) -> None:
         """Raises `AssertionError` unless these were the calls, in this order, and no others."""

@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 
     #: A list of words, each of which is text, a regular expression, `...` for any number, or
     #: whatever else is compared by `==`; a line for the shell; a path object; or a command.
-    _Pattern: TypeAlias = Sequence[object] | StrOrBytesPath | LateCommand[Any]
+    _Pattern: TypeAlias = (
+        Sequence[object] | StrOrBytesPath | re.Pattern[str] | LateCommand[Any]
+    )
 
 _PATTERN = (
     "pass a list of words, each a str, bytes, a path, a compiled regular expression, ... for any "
-    "number of words, or an object that is compared by ==; or a str for a line of shell=True"
+    "number of words, or an object that is compared by ==; or a str, or an expression, for a line "
+    "of shell=True"
 )
 
 
@@ -134,10 +137,13 @@ class Words:
     """A pattern of arguments."""
 
     def __init__(self, name: str, pattern: Any) -> None:
-        self.line: str | None = None
+        self.line: str | re.Pattern[str] | None = None
         self._words: list[Any] = []
         if hasattr(pattern, "_is_late_command"):
             pattern = pattern._args
+        if isinstance(pattern, re.Pattern):
+            self.line = _of_text(name, pattern)
+            return
         if isinstance(pattern, (str, bytes)):
             self.line = os.fsdecode(pattern)
             return
@@ -154,16 +160,16 @@ class Words:
         for place, word in enumerate(self._words):
             if word is None or isinstance(word, (bool, int, float)):
                 raise bad_type(f"{name}[{place}]", word, _PATTERN)
-            if isinstance(word, re.Pattern) and isinstance(word.pattern, bytes):
-                raise bad_type(f"{name}[{place}]", word, "pass an expression for text")
+            if isinstance(word, re.Pattern):
+                _of_text(f"{name}[{place}]", word)
 
     def fits(self, call: Call) -> bool:
         """True if the call is of these words."""
         if self.line is not None:
-            return call.shell and call.argv[2:] == [self.line]
-        if call.shell and self._words != [...]:
-            # The line and the words behind it.
-            return _fit(self._words, call.argv[2:])
+            return call.shell and len(call.argv) == 3 and _is(self.line, call.argv[2])
+        if call.shell and _fit(self._words, call.argv[2:]):
+            # The line and the words behind it, without the shell.
+            return True
         return _fit(self._words, call.argv)
 
     def difference(self, call: Call) -> str | None:
@@ -184,8 +190,14 @@ class Words:
 
     def __str__(self) -> str:
         if self.line is not None:
-            return f"{self.line!r}, a line for the shell"
+            return f"{_shown(self.line)}, a line for the shell"
         return "[" + ", ".join(_shown(word) for word in self._words) + "]"
+
+
+def _of_text(name: str, pattern: re.Pattern[Any]) -> re.Pattern[str]:
+    if isinstance(pattern.pattern, bytes):
+        raise bad_type(name, pattern, "pass an expression for text")
+    return pattern
 
 
 def _fit(pattern: list[Any], words: list[str]) -> bool:

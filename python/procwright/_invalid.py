@@ -70,6 +70,11 @@ def bad_type(name: str, value: Any, hint: str) -> InvalidValue:
     return _WrongType(f"{name} is {shown(value)}: {hint}")
 
 
+def bad_argument(text: str) -> InvalidValue:
+    """The error for arguments of which one is missing or one too many."""
+    return _WrongType(text)
+
+
 def unknown_name(name: str, value: Any, hint: str) -> InvalidValue:
     """The error for a name, the value of the parameter `name`, that nothing has."""
     return _UnknownName(f"{name} is {shown(value)}: {hint}")

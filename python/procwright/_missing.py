@@ -30,6 +30,8 @@ RESULT = {
     "duration": "use duration_s",
     "elapsed": "use duration_s",
     "err": "use stderr",
+    "is_timed_out": 'use reason == "timeout"',
+    "is_terminated": "use status.signal, None unless a signal has ended it",
     "error": "use explanation, or outcome, which is its one line",
     "escaped_command": "shlex.join(argv) is the line",
     "failed": "use not ok",
@@ -76,8 +78,8 @@ CHILD = {
     "after": "the match that wait_for() gives has it",
     "alive": "use poll() is None",
     "all": "spawn(..., merged=True) has both as child.merged",
-    "before": "what wait_for() passes over is read, and gone: stdout.read1() gives what has come, "
-    "a prompt too, to look at first",
+    "before": "match.string[:match.start()] is what stood before it on its line; stdout.read1() "
+    "gives what has come, a prompt too, to look at first",
     "cancel": "use stop()",
     "check": "use result().check_returncode()",
     "close": "use stop(), or leave its with block; a stream has close() of its own",
@@ -88,7 +90,8 @@ CHILD = {
     "expect_list": 'use wait_for("(a)|(b)", timeout), and lastindex of the match',
     "getecho": "the program says what is echoed, as by stty -echo",
     "id": "use pid, or process.id, which no other process ever has",
-    "interact": "run(args, pty=True, stdin=INHERIT, tee=True) passes on what is typed",
+    "interact": "a child that was spoken to is not handed over to a person: "
+    "run(args, pty=True, stdin=INHERIT, tee=True) has one speak to it from its beginning",
     "is_alive": "use poll() is None",
     "is_running": "use poll() is None",
     "isalive": "use poll() is None",
@@ -110,6 +113,14 @@ CHILD = {
     "sendcontrol": 'use stdin.write("\\x03") for Ctrl-C, of a child with pty=True and stdin=PIPE',
     "sendeof": "use stdin.close()",
     "sendline": 'use stdin.write(line + "\\n"), of a child with stdin=PIPE',
+    "eof": "poll() is not None once it has ended; read1() gives what is empty at the end",
+    "flag_eof": "poll() is not None once it has ended; read1() gives what is empty at the end",
+    "logfile": "spawn(..., tee=path) has a copy of both outputs there, as they come",
+    "logfile_read": "spawn(..., tee=path) has a copy of both outputs there, as they come",
+    "match": "it is what wait_for() gives",
+    "sendintr": 'use stdin.write("\\x03"), of a child with pty=True and stdin=PIPE, or '
+    'send_signal("INT")',
+    "signalstatus": "use status.signal, once it has ended",
     "setecho": "the program says what is echoed, as by stty -echo",
     "setwinsize": "use resize(rows, columns)",
     "signal": "use send_signal(sig)",
@@ -164,7 +175,8 @@ AIO_CHILD = {
     "readlines": "use await child.stdout.readlines()",
     "expect": "use await child.wait_for(pattern, timeout)",
     "expect_exact": "use await child.wait_for(re.escape(text), timeout)",
-    "interact": "run(args, pty=True, stdin=INHERIT, tee=True) passes on what is typed",
+    "interact": "a child that was spoken to is not handed over to a person: "
+    "run(args, pty=True, stdin=INHERIT, tee=True) has one speak to it from its beginning",
     "send": "use await child.stdin.send(), of a child with stdin=PIPE",
     "write": "use await child.stdin.send(), of a child with stdin=PIPE",
 }
@@ -174,7 +186,7 @@ _CLOSED = "leave it out: aclose() has closed it when it returns"
 _UNTIL = "use async for part in lines(separator), or await child.wait_for(pattern)"
 #: What a stream of an `aio.Child` has been asked for, as those of asyncio and trio are.
 AIO_STREAM = {
-    "at_eof": 'await read() gives b"" at the end, and receive() raises EndOfStream',
+    "at_eof": 'await read() gives b"" at the end, of text "", and receive() raises EndOfStream',
     "can_write_eof": "use aclose(), which ends the input of the child",
     "drain": "leave it out: await write(data) has waited until the pipe has taken it",
     "feed_data": "it comes from the child alone",
@@ -281,18 +293,77 @@ SAID = {
 }
 
 
+_OTHER_FAKE = "make another Fake for what follows"
+#: What `register` gives has been asked for, as a mock is.
+REGISTERED = {
+    "assert_any_call": "use fake.assert_calls([[...], ...]), or look at calls",
+    "assert_called_once": "use assert_called(times=1)",
+    "assert_called_once_with": "the pattern says with what: use assert_called(times=1)",
+    "assert_called_with": "the pattern says with what: use assert_called()",
+    "assert_has_calls": "use fake.assert_calls([[...], ...]), or look at calls",
+    "assert_not_called": "use assert_called(times=0)",
+    "call_args": "use calls[-1].args, and calls[-1].parameters",
+    "call_args_list": "use [call.args for call in calls]",
+    "count": "use call_count",
+    "method_calls": "use calls",
+    "mock_calls": "use calls",
+    "reset_mock": _OTHER_FAKE,
+    "return_value": "pass the answer to register()",
+    "side_effect": "pass the answer to register(), which may be a function of the Call",
+}
+#: What a `Fake` has been asked for, as a mock and the fakes of others are.
+FAKE = {
+    **REGISTERED,
+    "allow_unregistered": "use allow([...]): any program is run",
+    "any": "unittest.mock.ANY is any word, ... any number of them",
+    "assert_any_call": "use assert_calls([[...], ...]), or look at calls",
+    "assert_called": "ask what register() gives, registered.assert_called(); or "
+    "assert_all_called()",
+    "assert_called_once": "ask what register() gives: registered.assert_called(times=1)",
+    "assert_called_once_with": "use assert_calls([[...]])",
+    "assert_called_with": "use assert_calls([[...]])",
+    "assert_has_calls": "use assert_calls([[...], ...]), or look at calls",
+    "assert_not_called": "use assert_calls([])",
+    "call_count": "use len(calls), or call_count of what register() gives",
+    "called": "use bool(calls), or called of what register() gives",
+    "count": "use len(calls), or call_count of what register() gives",
+    "keep_last_process": "leave it out: register() answers any number of calls unless times= "
+    "is said",
+    "pass_command": "use allow(args): it is run",
+    "register_subprocess": "use register(args, stdout=...)",
+}
+#: What an error has been asked for that has no result, as that of a wait.
+_STILL = "nothing has ended, and there is no result yet: the child tells it then"
+OF_A_WAIT = {
+    **dict.fromkeys([*_EXITS, "returncode", "signal", "status", "outcome", "summary"], _STILL),
+    "duration": "use timeout, which is how long was waited",
+    "duration_s": "use timeout, which is how long was waited",
+    "seconds": "use timeout",
+}
+#: What the error of a run has been asked for.
+ERROR = {
+    "seconds": "use timeout",
+    "command": "use cmd",
+    "message": "use str(error)",
+}
+
+
 def missing(
     thing: object, name: str, hints: dict[str, str], of_result: Iterable[str] = (), where: str = ""
 ) -> AttributeError:
     """The error for an attribute that there is not. `of_result` has those of a `Result`, which
     is had by `where`."""
     text = f"{type(thing).__name__!r} object has no attribute {name!r}"
-    hint = hints.get(name)
+    # Other languages write timedOut.
+    snake = name if name.islower() else "".join(f"_{c}" if c.isupper() else c for c in name).lower()
+    hint = hints.get(name) or hints.get(snake)
     if hint is None and where and not name.startswith("_"):
-        if name in of_result:
-            hint = f"use {where}.{name}"
-        elif name in RESULT:
-            hint = f"of {where}: {RESULT[name]}"
+        if snake in of_result:
+            hint = f"use {where}.{snake}"
+        elif snake in RESULT:
+            hint = f"of {where}: {RESULT[snake]}"
+    elif hint is None and snake != name and hasattr(type(thing), snake):
+        hint = f"use {snake}"
     if hint is None:
         # Python looks for a name that is like it.
         return AttributeError(text, name=name, obj=thing)

@@ -160,6 +160,8 @@ def _pass_fds(fds: Any) -> list[int]:
 def _limit(limit: Any) -> _core.Limit | None:
     if limit is None or isinstance(limit, _core.Limit):
         return limit
+    if isinstance(limit, dict):
+        raise bad_type("limit", limit, "it is for each of the two streams: pass one, for both")
     return _core.Limit(size("limit", limit, ", or a Limit, or None"))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from . import _core
-from ._invalid import InvalidValue, bad_type, bad_value, shown
+from ._invalid import InvalidValue, bad_argument, bad_type, bad_value, shown
 from ._record import Status, Survivor
 from ._waiting import Waiting
 
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from typing import Any, Literal, NoReturn, Self
 
     from ._types import HasPid, Seconds
+
+
+#: In the place of a process that was not passed.
+_NOT_GIVEN: Any = object()
 
 
 class AnyProcess:
@@ -30,7 +34,9 @@ class AnyProcess:
 
     else:
 
-        def __init__(self, process=None):
+        def __init__(self, process=_NOT_GIVEN):
+            if process is _NOT_GIVEN:
+                raise missing_process(type(self).__name__)
             handle = opened(process)
             if handle is None:
                 raise_ended(process)
@@ -239,6 +245,11 @@ _PROCESS = (
     "pass its number, 1 or more, PID:INODE, or an object with a pid, such as subprocess.Popen; "
     "os.getpid() is the number of this one"
 )
+
+
+def missing_process(kind: str) -> InvalidValue:
+    """The error for who has passed no process."""
+    return bad_argument(f"{kind}() is of a process, and none was passed: {_PROCESS}")
 
 
 def as_stop(stop: Any) -> _core.Stop:

@@ -11,7 +11,7 @@ from ._timeout import as_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, TypeAlias
+    from typing import Any, NoReturn, TypeAlias
 
     import procwright
 
@@ -39,6 +39,19 @@ class RunError(subprocess.SubprocessError):
 
     def __str__(self) -> str:
         return self._text
+
+    def __repr__(self) -> str:
+        # The text has all output that is told; a result says it in a line.
+        said = str(self).partition("\n")[0] if self.result is None else self.result.summary
+        return f"{type(self).__name__}({said!r})"
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            from ._missing import ERROR, missing
+            from ._result import Result
+
+            raise missing(self, name, ERROR, dir(Result), "result")
 
     # subprocess sets these in a constructor of its own.
 

@@ -21,8 +21,8 @@ _HINT_FIRST = (
     "takes an iterable, such as what a generator function gives"
 )
 _HINT_LAST = (
-    "a function stands between two programs: call it with what comes of the pipeline, or name a "
-    "program behind it"
+    "a function stands between two programs: call it with what comes of the pipeline, or put a "
+    'program behind it, ["cat"]'
 )
 _HINT_TWO = "a function stands between two programs: make one function of both"
 

@@ -33,6 +33,11 @@ _OF_SUBPROCESS = {
 }
 _NOT_SHOWN = "nothing is shown unless that is asked for: leave it out"
 _TRACED = "set PROCWRIGHT_TRACE=1 in the environment before the program starts"
+_ECHOED = (
+    "on a terminal, pty=True, the program says what is echoed: leave it out, or have it run by "
+    "`stty -echo`, as in ['sh', '-c', 'stty -echo; exec \"$@\"', 'sh', program, ...]; and what is "
+    "written to a pipe is not echoed"
+)
 _DETACHED = (
     "spawn(..., detach=True) lets it live on, in a session of its own",
     "use detach=True, which lets it live on in a session of its own",
@@ -63,6 +68,8 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "bg": _LATER,
     "callback": ("use on_line", "use on_stdout_line and on_stderr_line"),
     "capture": _CAPTURED,
+    "capture_stderr": _CAPTURED,
+    "capture_stdout": _CAPTURED,
     "cancel_signal": "use cancel=Cancel(), whose cancel() ends it from another thread",
     "chdir": "use cwd",
     "check_returncode": ("use check", "call check_returncode() of the child's result()"),
@@ -72,6 +79,7 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "daemon": _DETACHED,
     "data": "use input",
     "deadline": "use timeout",
+    "deliver_cancel": 'use stop=Stop("TERM", grace=5.0), which a cancellation uses',
     "detached": _DETACHED,
     "dimensions": "use pty=(rows, columns)",
     "dir": "use cwd",
@@ -99,6 +107,9 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "in_stream": "use stdin",
     "idle": "use idle_timeout",
     "input_file": "use stdin=pathlib.Path(name)",
+    "ipc": ('spawn(..., channel="from_child") has a queue', 'use channel="from_child", a queue'),
+    "prefer_local": 'use extra_env={"PATH": f"node_modules/.bin:{os.environ[\'PATH\']}"}',
+    "local_dir": 'use extra_env={"PATH": f"node_modules/.bin:{os.environ[\'PATH\']}"}',
     "interactive": "pass stdin=INHERIT, stdout=INHERIT and stderr=INHERIT",
     "kill_after": "use stop=Stop(grace=5.0)",
     "kill_signal": _ENDED_BY,
@@ -207,6 +218,10 @@ _OF_MAP = {
     "order": "pass ordered=True",
     "pool": "pass executor=",
     "processes": _AT_A_TIME,
+    "delay": (
+        "have the commands come slowly: a generator that yields one, and calls time.sleep(0.1) "
+        "before the next"
+    ),
     "progress": "progress of the Map that this gives tells how far it is",
     "raise_on_error": _IS_RESULT,
     "rerun_failed": _IN_JOURNAL,
@@ -220,6 +235,7 @@ _OF_MAP = {
     "tag": _SHOWN_LIVE,
     "tee": _SHOWN_LIVE,
     "threads": _AT_A_TIME,
+    "timeout_all": "deadline is that of all, timeout that of each",
     "total_timeout": "deadline is that of all, timeout that of each",
     "workers": _AT_A_TIME,
 }
@@ -293,7 +309,9 @@ _ALIKE = 0.8
 #: If no name is as alike as this none is near: a list would help nobody.
 _NEAR = 0.6
 #: Names of parameters that an error lists: those that are most like the one that was given.
-_SHOWN = 8
+_SHOWN = 3
+#: A function of so many names has them all listed.
+_FEW = 8
 #: Names for exit codes that are no failure.
 _OK_CODES = {
     "allowed_codes",
@@ -362,11 +380,30 @@ def refusal(
     else:
         hint = _hint(function, name, known, others)
     whose = f"{where}{function}() has no such parameter"
+    if name == "echo" and value is False and function in ("run", "spawn"):
+        hint = _ECHOED
     if name == "halt" and isinstance(value, str) and value.startswith("soon"):
         hint = _NO_MORE_SOON
     if function == "a command":
         whose = "a command of map() has no such option"
     return _WrongType(f"{name} is {shown(value)}, and {whose}: {hint}")
+
+
+def unknown_of_method(
+    method: str, name: str, value: object, known: Iterable[str], hints: Mapping[str, str]
+) -> InvalidValue:
+    """The error for a parameter that a method does not have."""
+    hint = hints.get(name) or _hint_of(name, list(known))
+    return _WrongType(f"{name} is {shown(value)}, and {method}() has no such parameter: {hint}")
+
+
+def _hint_of(name: str, known: list[str]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name, known, 1, _ALIKE)
+    if near:
+        return f"did you mean {near[0]}?"
+    return f"it has {', '.join(known)}" if known else "it has none"
 
 
 def look_at_codes(codes: Any, function: str = "run") -> str:
@@ -437,7 +474,7 @@ def _hint(function: str, name: str, known: list[str], others: Iterable[str]) -> 
         return -alike.ratio(), other
 
     nearest = sorted(known, key=distance)
-    if len(nearest) <= _SHOWN:
+    if len(nearest) <= _FEW:
         return f"it has {', '.join(nearest)}"
     place = "map" if function == "a command" else function
     if -distance(nearest[0])[0] < _NEAR:

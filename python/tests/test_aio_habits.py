@@ -160,3 +160,22 @@ def test_a_child_is_closed_as_a_process_of_anyio():
         assert sleeps.returncode == -signal.SIGTERM
 
     on(main)
+
+
+def test_what_has_no_such_argument_says_what_to_type(on):
+    async def main():
+        with pytest.raises(InvalidValue, match=r"pass one list: aio\.run\(\['ls', '-l'\]\)$"):
+            await aio.run("ls", "-l")
+        with pytest.raises(InvalidValue, match=r"pass one list: aio\.spawn\(\['ls', '-l'\]\)$"):
+            aio.spawn("ls", "-l")
+        async with aio.spawn(["sleep", "1000"]) as child:
+            with pytest.raises(InvalidValue, match=r'pass Stop\("TERM", grace=seconds\)'):
+                await child.stop(grace=1)
+            assert await child.stop("KILL") == []
+        async with aio.spawn(["echo", "a"], merged=True) as both:
+            with pytest.raises(InvalidValue, match=r"iterate over child\.merged first"):
+                await both.result()
+            assert [one.line async for one in both.merged] == [b"a\n"]
+            assert (await both.result()).ok
+
+    on(main)

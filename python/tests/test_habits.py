@@ -86,7 +86,7 @@ def test_the_nearest_names_are_listed_and_no_more():
         texts.add(run([sys.executable, "-c", code], extra_env=env, text=True, check=True).stdout)
     (text,) = texts
     listed = text.split(": it has ")[1]
-    assert listed.count(",") == 8, text
+    assert listed.count(",") == 3, text
     assert " more, all in help(procwright.map)\n" in listed
 
 
@@ -471,6 +471,8 @@ def test_an_error_of_ours_is_made_of_a_result(child):
 
 def test_a_process_of_nobody_says_of_whom():
     with pytest.raises(InvalidValue, match=r"^process is None: pass its number.*os.getpid\(\)"):
+        procwright.Process(None)
+    with pytest.raises(InvalidValue, match=r"^Process\(\) is of a process, .*os.getpid\(\)"):
         procwright.Process()
 
 
@@ -654,6 +656,102 @@ def test_attributes_of_a_pipeline_are_told():
         with pytest.raises(AttributeError) as caught:
             getattr(both, name)
         assert str(caught.value) == f"'PipelineResult' object has no attribute {name!r}: {hint}"
+
+
+def test_methods_say_what_to_type(child):
+    with spawn([child, "sleep-forever"]) as it:
+        for call, hint in (
+            (lambda: it.stop(grace=1), r'pass Stop("TERM", grace=seconds)'),
+            (lambda: it.stop(timeout=3), r'pass Stop("TERM", grace=seconds)'),
+            (lambda: it.stop(stp="KILL"), "did you mean stop?"),
+            (lambda: it.stop(qqq=1), "it has stop"),
+            (lambda: it.terminate(force=True), "use stop()"),
+            (lambda: it.kill(qqq=1), "it has none"),
+        ):
+            with pytest.raises(InvalidValue) as caught:
+                call()
+            assert hint in str(caught.value)
+            assert isinstance(caught.value, TypeError)
+        assert it.poll() is None
+        assert it.stop(stop="KILL") == []
+    assert str(inspect.signature(it.stop)).startswith("(stop: ")
+
+
+def test_errors_say_who_has_what_they_have_not(child):
+    with pytest.raises(procwright.TimeoutExpired) as caught:
+        run([child, "sleep-forever"], timeout=0.05, stop="KILL")
+    error = caught.value
+    for name, hint in (
+        ("returncode", "use result.returncode"),
+        ("summary", "use result.summary"),
+        ("duration_s", "use result.duration_s"),
+        ("exit_code", "of result: use returncode"),
+        ("timedOut", 'of result: use reason == "timeout"'),
+    ):
+        with pytest.raises(AttributeError, match=f"{re.escape(hint)}$"):
+            getattr(error, name)
+    with pytest.raises(procwright.CalledProcessError) as caught:
+        run([child, "exit", "3"], check=True)
+    for name in ("status", "signal", "exit_code", "ok"):
+        with pytest.raises(AttributeError, match=r": (use|of) result"):
+            getattr(caught.value, name)
+    assert repr(caught.value) == f"CalledProcessError({caught.value.result.summary!r})"
+    assert not hasattr(caught.value, "__notes__")
+    with spawn([child, "sleep-forever"]) as it:
+        with pytest.raises(procwright.WaitTimeout) as waited:
+            it.wait(0.01)
+        it.stop("KILL")
+    with pytest.raises(AttributeError, match="there is no result yet"):
+        waited.value.returncode  # noqa: B018
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert repr(again) == repr(caught.value)
+
+
+def test_names_of_other_languages_are_told(child):
+    result = run([child, "exit", "0"])
+    for name, hint in (
+        ("timedOut", 'use reason == "timeout"'),
+        ("isCanceled", 'use reason == "cancelled"'),
+        ("exitCode", "use returncode"),
+        ("durationS", "use duration_s"),
+    ):
+        with pytest.raises(AttributeError, match=f"{re.escape(hint)}$"):
+            getattr(result, name)
+    for name in ("preferLocal", "ipc", "deliver_cancel", "capture_stdout"):
+        with pytest.raises(InvalidValue, match=r": (use|both outputs|spawn)") as caught:
+            run(["true"], **{name: True})
+        assert "it has " not in str(caught.value)
+    with pytest.raises(InvalidValue, match="deadline is that of all"):
+        procwright.map([["true"]], timeout_all=5)
+    with pytest.raises(InvalidValue, match=r"calls time\.sleep\(0\.1\)"):
+        procwright.map([["true"]], delay=0.1)
+    with pytest.raises(InvalidValue, match="the program says what is echoed: leave it out"):
+        spawn(["cat"], pty=True, echo=False)
+    with pytest.raises(InvalidValue, match="PROCWRIGHT_TRACE=1"):
+        run(["cat"], echo=True)
+
+
+def test_a_limit_for_each_stream_is_told_as_one():
+    for call in (run, spawn):
+        with pytest.raises(InvalidValue, match=r"^limit is .*pass one, for both$"):
+            call(["true"], limit={"stdout": 100, "stderr": 10})
+
+
+def test_a_function_at_the_end_is_told_what_to_put_behind_it():
+    with pytest.raises(InvalidValue, match=r'put a program behind it, \["cat"\]$'):
+        procwright.pipeline(["cat"], lambda lines: lines)
+
+
+def test_a_result_in_place_of_merged_lines_is_refused():
+    with spawn("echo a; echo b >&2", shell=True, merged=True, text=True) as child:
+        with pytest.raises(InvalidValue, match=r"iterate over child\.merged first, and result\(\)"):
+            child.result()
+        assert sorted(line.line for line in child.merged) == ["a\n", "b\n"]
+        assert child.result().ok
+    # Who stops it wants nothing more of what it says.
+    with spawn(["yes"], merged=True) as child:
+        child.stop("KILL")
+        assert child.result().reason == "cancelled"
 
 
 INTO_STDIN = "; an iterable, a file or a pathlib.Path goes into stdin="

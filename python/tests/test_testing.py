@@ -802,3 +802,58 @@ def test_it(request):
     )
     result = pytest_run(tmp_path, "--strict-markers", "-W", "error")
     assert "1 passed" in result.stdout, result.stdout
+
+
+def test_an_expression_is_a_line_for_the_shell(fake):
+    listed = fake.register(re.compile("ls .*"), stdout="listed\n")
+    for args in ("ls -l", ["ls -l"]):
+        assert procwright.run(args, shell=True, text=True).stdout == "listed\n"
+    assert listed.call_count == 2
+    with pytest.raises(NotRegistered, match="a line for the shell, and the call has no shell"):
+        procwright.run(["ls", "-l"])
+    with pytest.raises(NotRegistered, match=r"re\.compile\('ls \.\*'\), a line for the shell"):
+        procwright.run("cat ls x", shell=True)
+    with pytest.raises(InvalidValue, match="pass an expression for text"):
+        fake.register(re.compile(b"ls"))
+    fake.take_refused()
+
+
+def test_the_shell_of_a_line_may_be_named(fake):
+    fake.register(["/bin/sh", "-c", re.compile("ls .*")], stdout="listed\n")
+    assert procwright.run("ls -l", shell=True, text=True).stdout == "listed\n"
+    assert procwright.run(["/bin/sh", "-c", "ls -l"], text=True).stdout == "listed\n"
+
+
+def test_what_a_mock_has_is_told(fake):
+    registered = fake.register(["x"])
+    for name, hint in (
+        ("assert_called_once", "use assert_called(times=1)"),
+        ("assert_not_called", "use assert_called(times=0)"),
+        ("call_args", "use calls[-1].args, and calls[-1].parameters"),
+        ("side_effect", "pass the answer to register()"),
+        ("reset_mock", "make another Fake"),
+    ):
+        with pytest.raises(AttributeError, match=rf"'{name}': {re.escape(hint)}"):
+            getattr(registered, name)
+    for name, hint in (
+        ("pass_command", "use allow(args)"),
+        ("allow_unregistered", "use allow([...])"),
+        ("keep_last_process", "leave it out"),
+        ("any", "unittest.mock.ANY is any word"),
+        ("call_count", "use len(calls)"),
+    ):
+        with pytest.raises(AttributeError, match=rf"'{name}': {re.escape(hint)}"):
+            getattr(fake, name)
+    with pytest.raises(AttributeError, match=r"no attribute 'nonsense'$"):
+        fake.nonsense  # noqa: B018
+    for name, hint in (
+        ("wait", "a pause is a step of the Reply"),
+        ("occurrences", "use times"),
+        ("exit_code", "use returncode"),
+        ("side_effect", "use answer"),
+        ("stdot", r"did you mean stdout\?"),
+    ):
+        with pytest.raises(InvalidValue, match=f"{name} is 2, and register.. has no such .*{hint}"):
+            fake.register(["x"], **{name: 2})
+    with pytest.raises(InvalidValue, match=r"^answer is .*register each for once"):
+        fake.register(["x"], [Reply(stdout="1"), Reply(stdout="2")])
