@@ -51,6 +51,7 @@
 #   _keeper                              a child that nobody keeps
 #   _options, _outcome, _watched         options for the core; its results; what can be waited for
 #   _keywords                            types of the options of run, spawn, map and pipeline
+#   _hinted                              methods that tell of parameters of others
 #   _refused, _unknown, _line            refused options; parameters of others; lines for lists
 #   _run_errors, _queue                  exceptions of runs; Python half of queues
 #   _pipeline_streams                    the streams of a pipeline, for type checkers alone

@@ -39,6 +39,7 @@ from procwright import (
     aio,
     queue,
 )
+from procwright.testing import Fake
 
 LS = ["ls", "/"]
 
@@ -134,6 +135,13 @@ def options() -> None:
     procwright.run(LS, stop=signal.SIGINT, idle_timeout=5, limit=procwright.Limit("1MiB", "fail"))
     procwright.run(LS, stop=procwright.Stop("TERM", grace=datetime.timedelta(seconds=2)))
     procwright.spawn(LS).stop("KILL")
+
+
+def fakes() -> None:
+    with Fake() as fake:
+        listed = fake.register(re.compile("ls .*"), stdout="x")
+        fake.allow(re.compile("cp .*"), times=1)
+        assert_type(listed.call_count, int)
 
 
 def failures() -> None:

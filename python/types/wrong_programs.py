@@ -15,6 +15,13 @@ from procwright import DEVNULL, PIPE, STDOUT, CalledProcessError, Child, Result,
 LS = ["ls", "/"]
 
 
+def stops() -> None:
+    child = procwright.spawn(LS)
+    child.stop(grace=1)  # wrong
+    child.terminate(force=True)  # wrong
+    aio.spawn(LS).stop(timeout=3)  # wrong
+
+
 def outputs() -> None:
     procwright.run(LS).stdout.encode()  # wrong
     procwright.run(LS, text=True).stdout.decode()  # wrong
