@@ -269,7 +269,7 @@ class Child(Streams[Out, Err, In, Both]):
         """Reads lines until one has a match for `pattern`, and returns the match.
 
         As `procwright.Child.wait_for`: raises `MatchTimeout` and `EndedBeforeMatch`. Lines that
-        were looked at are consumed, also if it is cancelled.
+        have no match are consumed, also if it is cancelled.
         """
         child = self._child
         child._raise_failure()

@@ -28,21 +28,19 @@ def hinted(hints: Mapping[str, str]) -> Callable[[Callable[_P, _T]], Callable[_P
 
                     raise unknown_of_method(method.__name__, name, value, names[1:], hints)
 
-        if code.co_flags & _IS_AWAITED:
+        async def awaited(self: Any, *args: Any, **options: Any) -> Any:
+            check(options)
+            return await method(self, *args, **options)
 
-            async def call(self: Any, *args: Any, **options: Any) -> Any:
-                check(options)
-                return await method(self, *args, **options)
-        else:
+        def called(self: Any, *args: Any, **options: Any) -> Any:
+            check(options)
+            return method(self, *args, **options)
 
-            def call(self: Any, *args: Any, **options: Any) -> Any:
-                check(options)
-                return method(self, *args, **options)
-
+        call: Any = awaited if code.co_flags & _IS_AWAITED else called
         for name in ("__module__", "__name__", "__qualname__", "__doc__"):
             setattr(call, name, getattr(method, name))
         # Its signature, for help() and editors.
-        call.__wrapped__ = method  # type: ignore[attr-defined]
+        call.__wrapped__ = method
         return call
 
     return decorated

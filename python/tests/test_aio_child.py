@@ -161,6 +161,19 @@ def test_wait_for(on):
     on(main)
 
 
+@pytest.mark.parametrize("errors", ["replace", "backslashreplace"])
+def test_what_is_behind_the_match_stays(on, errors):
+    async def main():
+        line = "printf 'one two\nthree four'"
+        async with aio.spawn(line, shell=True, text=True, errors=errors) as it:
+            assert await it.wait_for("one", timeout=100)
+            assert await it.stdout.readline() == " two\n"
+            assert await it.wait_for("three", timeout=100)
+            assert await it.stdout.read() == " four"
+
+    on(main)
+
+
 def test_stalled(on):
     async def main():
         options = {"overflow": "block", "stall_after": 0.05}

@@ -390,6 +390,14 @@ fn names_of_other_tools_say_what_they_are_here() {
 }
 
 #[test]
+fn an_end_of_a_run_is_no_line_that_it_says() {
+    let refused = ran("run", &["--until", "listening", "true"]);
+    assert_eq!(refused.code(), Some(125));
+    let typed = "procwright pipe --timeout 10s tail -n +1 -F FILE --to grep -q -m1 ready";
+    assert!(refused.stderr.contains(typed), "{}", refused.stderr);
+}
+
+#[test]
 fn a_tag_for_failures_alone_says_what_to_type() {
     let refused = ran("map", &["--tag", "--quiet", "true", ":::", "a"]);
     assert_eq!(refused.code(), Some(125));

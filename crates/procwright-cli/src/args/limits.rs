@@ -148,7 +148,13 @@ impl TypedValueParser for UntilParser {
     ) -> Result<Until, clap::Error> {
         let parser = |text: &str| {
             let parsed = text.parse::<Until>();
-            parsed.map_err(|error| format!("this is no end of a run; {}", error.hint()))
+            parsed.map_err(|error| {
+                format!(
+                    "this is no end of a run; {} (what says that it is ready is waited for by \
+                     procwright pipe --timeout 10s tail -n +1 -F FILE --to grep -q -m1 ready)",
+                    error.hint()
+                )
+            })
         };
         parser.parse_ref(command, arg, value)
     }

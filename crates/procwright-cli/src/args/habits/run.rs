@@ -264,7 +264,7 @@ fn of_its_output(name: &str) -> Option<&'static str> {
             "--report-to FILE, in JSON; or --report text, on stderr"
         }
         "--split-string" | "-S" => "--shell 'LINE'",
-        "--wait-for" | "--ready" | "--until-line" | "--ready-when" | "--expect" | "--grep" => {
+        "--wait-for" | "--ready" | "--until-line" | "--ready-when" | "--grep" => {
             "what it says is read by the next program: procwright pipe --timeout 10s tail -n +1 -F \
              FILE --to grep -q -m1 ready waits for a line of a server's log"
         }
