@@ -326,7 +326,6 @@ class Child(Streams[Out, Err, In, Both]):
         """Says how large its terminal is, of a child that was spawned with `pty`."""
         self._child.resize(rows, columns)
 
-    @hinted(STOP)
     async def stop(self, stop: _core.Stop | str | Signals | None = None) -> list[Survivor]:
         """Ends it as `stop` or its own says, with its descendants by default, and reaps it.
 
@@ -472,6 +471,11 @@ class Child(Streams[Out, Err, In, Both]):
 
     def __repr__(self) -> str:
         return repr(self._child).replace("procwright.Child", "procwright.aio.Child", 1)
+
+
+# To type checkers it stays the `async def` that it is.
+if not TYPE_CHECKING:
+    Child.stop = hinted(STOP)(Child.stop)
 
 
 _NOT_ITERABLE = (
