@@ -4,8 +4,8 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 
-use super::pages::HUGE;
 pub use super::pages::Pages;
+use super::pages::{HUGE, LARGE};
 pub use procwright_os::memory::can_map;
 
 /// A growing object that a stream is read into without a copy in between: a
@@ -48,12 +48,6 @@ pub trait Memory: Send + 'static {
     /// Gives back what was reserved and not used. Called once, at the end.
     fn finish(&mut self);
 }
-
-/// The size of the first block that is more than one read takes. The allocator has it from
-/// the system, and moves it by its page tables from then on. In steps of its heap's sizes
-/// all was copied two or three times before, to pages that had to be had for it: 0.2 ms of
-/// a first capture of 1 MiB, which takes 2 ms.
-pub(crate) const LARGE: usize = 1024 * 1024;
 
 /// Below this size memory grows fourfold.
 const QUADRUPLES_BELOW: usize = 8 * 1024 * 1024;

@@ -16,7 +16,6 @@ mod spool_dir;
 
 pub use budget::Budget;
 pub(crate) use head_and_tail::HeadAndTail;
-pub(crate) use memory::LARGE;
 pub use memory::Memory;
 pub use overflow::Overflow;
-pub(crate) use pages::Pages;
+pub(crate) use pages::{LARGE, Pages};

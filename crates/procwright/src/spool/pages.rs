@@ -11,7 +11,6 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::memory::LARGE;
 use procwright_os::memory::{self, PageSize};
 
 /// The size of a huge page. Where it is another, a step of this size is had in others.
@@ -28,6 +27,12 @@ const AHEAD: usize = 16;
 
 /// The smallest page that there is.
 const LEAST_PAGE: usize = 4096;
+
+/// The size of the first block that is more than one read takes. The allocator has it from
+/// the system, and moves it by its page tables from then on. In steps of its heap's sizes
+/// all was copied two or three times before, to pages that had to be had for it: 0.2 ms of
+/// a first capture of 1 MiB, which takes 2 ms.
+pub(crate) const LARGE: usize = 1024 * 1024;
 
 /// The size from which on a block gets its pages ahead. In a smaller one as much again
 /// might never be used.
