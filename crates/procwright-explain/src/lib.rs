@@ -308,6 +308,12 @@ impl Examination {
     /// Looks at those alone whom these processes wait for. `None` if there is something to
     /// find: then all count, since whoever was not looked at could be part of it.
     fn begin_with_concerned(pids: &[i32], caller: Caller) -> io::Result<Option<Examination>> {
+        // Of who is held up, or stopped, there will be something to tell.
+        let asked = scan::glance(pids)?;
+        let is_told_of = |one: &world::Process| one.is_stopped() || one.waits_for_room();
+        if asked.processes.values().any(is_told_of) {
+            return Ok(None);
+        }
         let mut first = scan::outline()?;
         caller.disregard(&mut first);
         let targets = these_processes(&first, pids)?;

@@ -254,6 +254,17 @@ impl Process {
         living.clone().next().is_some() && living.all(|t| t.wait == Wait::Stopped)
     }
 
+    /// True if a thread waits for room in a pipe.
+    pub(crate) fn waits_for_room(&self) -> bool {
+        self.threads.iter().any(|thread| match thread.wait {
+            Wait::Write(number) => {
+                let of = self.fd(number).map(|fd| fd.of);
+                matches!(of, Some(Object::Pipe(_) | Object::Fifo { .. }))
+            }
+            _ => false,
+        })
+    }
+
     /// True if it may have descriptors that are not listed, and calls under way.
     pub(crate) fn has_ring(&self) -> bool {
         self.fds.iter().flatten().any(|fd| fd.of == Object::Ring)

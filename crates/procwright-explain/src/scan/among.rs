@@ -2,11 +2,13 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use procwright_os::thread::{has_several_processors, spawn_quiet_scoped};
+use procwright_os::thread::{processors, spawn_quiet_scoped};
 
-/// Processes from which on several threads look, and how many.
+/// Processes from which on several threads look.
 pub(super) const MANY: usize = 256;
-const THREADS: usize = 4;
+
+/// Threads that look at most: more get in each other's way within the kernel.
+const MOST_THREADS: usize = 4;
 
 /// Processes that a thread takes at once: one that has thousands of descriptors takes as long
 /// as hundreds of others, so that shares of one size would be unequal.
@@ -32,8 +34,8 @@ pub(super) fn gather<T: Default + Send>(
             }
         }
     };
-    let helpers = match pids.len() >= MANY && has_several_processors() {
-        true => THREADS - 1,
+    let helpers = match pids.len() >= MANY {
+        true => processors().min(MOST_THREADS) - 1,
         false => 0,
     };
     std::thread::scope(|scope| {

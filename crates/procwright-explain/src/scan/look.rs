@@ -54,6 +54,14 @@ pub(crate) fn outline() -> io::Result<World> {
     Ok(world)
 }
 
+/// Looks at these processes alone, and at nothing that is between them.
+pub(crate) fn glance(pids: &[i32]) -> io::Result<World> {
+    let proc = open_proc()?;
+    let mut world = World::default();
+    add_these(&proc, pids, Depth::Whole, &World::default(), &mut world);
+    Ok(world)
+}
+
 /// Looks at these processes of `world`, and at what is between all of them.
 ///
 /// Their descriptors are read anew, behind the threads. One that has gone remains as an outline
@@ -205,9 +213,7 @@ fn add_surroundings(proc: &OwnedFd, world: &mut World) {
     world.unseen.namespace = rustix::fs::stat("/proc/self/ns/pid")
         .map_or(true, |namespace| namespace.st_ino != FIRST_PID_NAMESPACE);
     // Where all calls were seen it holds nobody up.
-    let is_hidden = |wait: &Wait| matches!(wait, Wait::Hidden(_));
-    let mut threads = world.processes.values().flat_map(|one| &one.threads);
-    world.ancestors_only = threads.any(|thread| is_hidden(&thread.wait))
+    world.ancestors_only = any_waits(world, |wait| matches!(wait, Wait::Hidden(_)))
         && std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope")
             .is_ok_and(|scope| scope.trim() != "0");
     let with_ring = world
@@ -225,8 +231,19 @@ fn add_surroundings(proc: &OwnedFd, world: &mut World) {
         world.peers = peers.unwrap_or_default();
         tcp::add(world);
     }
-    world.locks = locks::waits(proc, world).unwrap_or_default();
+    // A read of the list stops all who take a lock for as long as the system waits for every
+    // processor: 10 ms and more.
+    world.locks = match any_waits(world, |wait| matches!(wait, Wait::FileLock(_))) {
+        true => locks::waits(proc, world).unwrap_or_default(),
+        false => Vec::new(),
+    };
     ends::tell(proc, world);
+}
+
+/// True if a thread waits so.
+fn any_waits(world: &World, so: impl Fn(&Wait) -> bool) -> bool {
+    let mut threads = world.processes.values().flat_map(|one| &one.threads);
+    threads.any(|thread| so(&thread.wait))
 }
 
 /// Adds these processes, of which an earlier look may know as `before`.

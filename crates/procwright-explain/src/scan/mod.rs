@@ -42,12 +42,12 @@ pub(crate) use creation::Probe;
 pub(crate) use jobserver::is_jobserver;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use look::{
-    add_tracers, command_lines, look, look_again, look_at, look_since, newcomers, outline,
+    add_tracers, command_lines, glance, look, look_again, look_at, look_since, newcomers, outline,
     pipe_budget,
 };
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(crate) use other::{
-    Probe, Sleeper, add_tracers, command_lines, is_jobserver, look, look_again, look_at,
+    Probe, Sleeper, add_tracers, command_lines, glance, is_jobserver, look, look_again, look_at,
     look_closer, look_since, newcomers, outline, pipe_budget, sleepers,
 };
 #[cfg(any(target_os = "linux", target_os = "android"))]

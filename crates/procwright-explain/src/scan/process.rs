@@ -11,6 +11,9 @@ use crate::world::{Process, Thread};
 /// Mark of a thread of the kernel's own (`PF_KTHREAD`).
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
+/// More fields than `stat` has behind the name; it grows at its end.
+const STAT_FIELDS: usize = 64;
+
 /// How much of a process is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Depth {
@@ -193,23 +196,27 @@ fn status(tid: i32, text: &[u8]) -> io::Result<(Thread, Status)> {
     };
     // The counters stand last, behind lists without a bound: a text that was cut lacks them.
     let mut counters = 0;
-    for line in String::from_utf8_lossy(text).lines() {
-        let Some((name, value)) = line.split_once(":\t") else {
+    for line in text.split(|byte| *byte == b'\n') {
+        let Some(colon) = line.iter().position(|byte| *byte == b':') else {
             continue;
         };
+        let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
         let mut count = || {
             counters += 1;
-            value.parse().map_err(|_| no_sense())
+            files::number(value).ok_or_else(no_sense)
         };
         match name {
-            "State" => thread.state = value.chars().next().ok_or_else(no_sense)?,
-            "TracerPid" => status.tracer = value.parse().unwrap_or(0),
+            b"State" => thread.state = *value.first().ok_or_else(no_sense)? as char,
+            b"TracerPid" => status.tracer = files::number(value).unwrap_or(0),
             // Real, effective, saved, file system.
-            "Uid" => status.uid = value.split('\t').next().and_then(|uid| uid.parse().ok()),
-            "NSpid" => status.nested = value.contains('\t'),
-            "SigCgt" => status.caught = files::hex(value.as_bytes()).unwrap_or(u64::MAX),
-            "voluntary_ctxt_switches" => thread.switches.0 = count()?,
-            "nonvoluntary_ctxt_switches" => thread.switches.1 = count()?,
+            b"Uid" => {
+                let mut uids = value.split(|byte| *byte == b'\t');
+                status.uid = uids.next().and_then(files::number);
+            }
+            b"NSpid" => status.nested = value.contains(&b'\t'),
+            b"SigCgt" => status.caught = files::hex(value).unwrap_or(u64::MAX),
+            b"voluntary_ctxt_switches" => thread.switches.0 = count()?,
+            b"nonvoluntary_ctxt_switches" => thread.switches.1 = count()?,
             _ => {}
         }
     }
@@ -251,24 +258,30 @@ impl Stat {
         let open = text.iter().position(|b| *b == b'(')?;
         let close = text.iter().rposition(|b| *b == b')')?;
         let name = letters::safe(&String::from_utf8_lossy(text.get(open + 1..close)?));
-        let fields = text.get(close + 2..)?.trim_ascii();
-        let fields: Vec<&[u8]> = fields.split(|b| *b == b' ').collect();
+        let mut fields = [b"".as_slice(); STAT_FIELDS];
+        let text = text.get(close + 2..)?.trim_ascii();
+        let mut count = 0;
+        for (place, field) in fields.iter_mut().zip(text.split(|b| *b == b' ')) {
+            *place = field;
+            count += 1;
+        }
+        let fields = &fields[..count];
         fn at<T: std::str::FromStr>(fields: &[&[u8]], index: usize) -> Option<T> {
             files::number(fields.get(index)?)
         }
-        let terminal: i32 = at(&fields, 4)?;
+        let terminal: i32 = at(fields, 4)?;
         Some(Stat {
             name,
             state: *fields.first()?.first()? as char,
-            ppid: at(&fields, 1)?,
-            pgrp: at(&fields, 2)?,
+            ppid: at(fields, 1)?,
+            pgrp: at(fields, 2)?,
             terminal: u64::from(terminal as u32),
-            foreground: at(&fields, 5)?,
-            flags: at(&fields, 6)?,
-            threads: at(&fields, 17)?,
-            start: at(&fields, 19)?,
-            stack: at(&fields, 25).unwrap_or(0),
-            exit_code: at(&fields, fields.len() - 1).unwrap_or(0),
+            foreground: at(fields, 5)?,
+            flags: at(fields, 6)?,
+            threads: at(fields, 17)?,
+            start: at(fields, 19)?,
+            stack: at(fields, 25).unwrap_or(0),
+            exit_code: at(fields, count.checked_sub(1)?).unwrap_or(0),
         })
     }
 }

@@ -22,16 +22,8 @@ impl OnceBool {
         OnceBool(AtomicU8::new(UNKNOWN))
     }
 
-    /// The answer, found out now if it is not known. Threads that come at once may each
-    /// find it out.
-    pub(crate) fn get_or_init(&self, find: impl FnOnce() -> bool) -> bool {
-        match self.get() {
-            Some(known) => known,
-            None => self.set(find()),
-        }
-    }
-
-    /// The answer, or the error of finding it out, after which it is not known.
+    /// The answer, or the error of finding it out, after which it is not known. Threads that
+    /// come at once may each find it out.
     ///
     /// # Errors
     /// Those of `find`.

@@ -4,7 +4,7 @@ mod bare;
 mod processors;
 
 pub use bare::spawn_bare;
-pub use processors::has_several_processors;
+pub use processors::{has_several_processors, processors};
 
 use std::io;
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
