@@ -166,7 +166,7 @@ impl Follow<'_> {
                 }
             }
             Wait::FileLock(fd) => self.by_descriptor(process, *fd, WaitKind::Lock, &edges),
-            Wait::Futex { .. } => alone(WaitKind::Lock),
+            Wait::Futex { .. } => self.told_with(process, thread, WaitKind::Lock, &edges),
             Wait::Accept(_) | Wait::Connect(_) | Wait::FifoPartner(_) => alone(WaitKind::Peer),
             Wait::HiddenSet { finite: false }
             | Wait::Uninterruptible(_)

@@ -32,7 +32,7 @@ pub(crate) fn holders(world: &World, edges: &[&Edge]) -> Vec<WaitedFor> {
 fn end(why: Why) -> Option<i32> {
     match why {
         Why::Reads { end, .. } | Why::Writes { end, .. } => Some(end),
-        Why::Ends | Why::Unlocks | Why::ChildSignal => None,
+        Why::Ends | Why::Unlocks | Why::Mutex | Why::Abandoned { .. } | Why::ChildSignal => None,
     }
 }
 
@@ -52,12 +52,12 @@ pub(crate) fn named(holders: &[WaitedFor]) -> String {
 /// What a thread waits for whom: `, held by python3 (55, fd 4)`, or nothing if that is not known.
 pub(crate) fn told(world: &World, edges: &[&Edge]) -> String {
     let mut text = String::new();
-    let reads = |why: Why| matches!(why, Why::Reads { .. });
+    let holds = |why: Why| matches!(why, Why::Reads { .. } | Why::Mutex);
     let writes = |why: Why| matches!(why, Why::Writes { .. });
     let ends = |why: Why| matches!(why, Why::Ends);
     let unlocks = |why: Why| matches!(why, Why::Unlocks);
     let kinds: [(&str, &dyn Fn(Why) -> bool); 4] = [
-        ("held by", &reads),
+        ("held by", &holds),
         ("to be read by", &writes),
         ("which is", &ends),
         ("which has", &unlocks),

@@ -23,6 +23,10 @@ pub enum Pattern {
     LeakedWriteEnd,
     /// Each holds a lock of a file for which the other waits.
     FileLocks,
+    /// Each holds a mutex in shared memory for which the other waits.
+    Mutexes,
+    /// A mutex in shared memory was held by a thread that has ended, and is not robust.
+    DeadOwner,
     /// A program waits for a token of make's jobserver, and nobody is left to give one back.
     Jobserver,
     /// A circle of another kind.
@@ -56,6 +60,8 @@ impl Pattern {
             Pattern::OwnWriteEnd => "own-write-end",
             Pattern::LeakedWriteEnd => "leaked-write-end",
             Pattern::FileLocks => "file-locks",
+            Pattern::Mutexes => "mutexes",
+            Pattern::DeadOwner => "dead-owner",
             Pattern::Jobserver => "jobserver",
             Pattern::Circle => "circle",
             Pattern::HeldOpen => "held-open",
@@ -103,6 +109,15 @@ impl Pattern {
             }
             Pattern::FileLocks => {
                 "Take locks of files in the same order everywhere, or with a time limit."
+            }
+            Pattern::Mutexes => {
+                "Take mutexes in the same order everywhere, or with a time limit \
+                 (pthread_mutex_timedlock)."
+            }
+            Pattern::DeadOwner => {
+                "End all who have that memory, and begin with a new mutex. A robust one \
+                 (pthread_mutexattr_setrobust) goes to the next who waits, who is told \
+                 (EOWNERDEAD) and puts in order what it guards."
             }
             Pattern::Jobserver => {
                 "Look for who has taken a token and has not written it back: a program that was \

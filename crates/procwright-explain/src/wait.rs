@@ -31,6 +31,8 @@ pub(crate) enum Wait {
     Futex {
         /// Whether only threads of this process can change it.
         private: bool,
+        /// The mutex that it is, if processes share it and it tells who holds it.
+        mutex: Option<Mutex>,
     },
     /// Somebody who opens the other end of this FIFO.
     FifoPartner(String),
@@ -67,6 +69,23 @@ impl Wait {
     pub(crate) fn is_hidden(&self) -> bool {
         matches!(self, Wait::Hidden(place) if !place.contains("nanosleep"))
     }
+}
+
+/// A mutex that processes share, and that tells which thread holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mutex {
+    /// Number of that thread, as its own pid namespace has it.
+    pub(crate) owner: i32,
+    pub(crate) place: Place,
+}
+
+/// A place in memory that processes share, which each has at an address of its own: a file, or
+/// memory that the kernel has numbered as one, and where in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    pub(crate) offset: u64,
 }
 
 /// The children that a call waits for.

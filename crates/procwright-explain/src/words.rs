@@ -94,7 +94,8 @@ pub(crate) fn wait(process: &Process, wait: &Wait) -> String {
         }
         Wait::Child(_) => String::from("waits for a child"),
         Wait::FileLock(number) => format!("waits for a lock of the file that is {}", fd(*number)),
-        Wait::Futex { .. } => String::from("waits for a lock or another thread"),
+        Wait::Futex { mutex: Some(_), .. } => String::from("waits for a mutex in shared memory"),
+        Wait::Futex { mutex: None, .. } => String::from("waits for a lock or another thread"),
         Wait::FifoPartner(path) if path.is_empty() => {
             String::from("waits for somebody who opens the other end of a FIFO")
         }
@@ -183,6 +184,16 @@ pub(crate) fn link(edge: &Edge, to: &str) -> Link {
             link.wait = "unlock";
             link.text = format!("waits for a lock of a file that {to} holds");
         }
+        Why::Mutex => {
+            link.wait = "unlock";
+            link.text = format!("waits for a mutex in shared memory that {to} holds");
+        }
+        Why::Abandoned { owner } => {
+            link.wait = "unlock";
+            link.text = format!(
+                "waits for a mutex in shared memory that thread {owner} held when it ended"
+            );
+        }
     }
     link
 }
@@ -229,6 +240,10 @@ pub(crate) fn doubt(doubt: Doubt, name: &str) -> String {
         Doubt::LockHolder => {
             format!("Who holds the lock that {name} waits for could not be seen.")
         }
+        Doubt::MutexHolder => format!(
+            "The mutex that {name} waits for names its holder by a number, which may be that of \
+             another pid namespace."
+        ),
         Doubt::Elsewhere => format!(
             "{name} sleeps in another place than that of its call: it may be held by a filter, \
              or be about to go on."

@@ -17,6 +17,8 @@ pub(crate) struct World {
     pub(crate) peers: HashMap<u64, u64>,
     /// Processes that wait for a lock of a file, with those that hold it.
     pub(crate) locks: Vec<LockWait>,
+    /// Whose the mutexes are that are waited for, by the number of the thread that waits.
+    pub(crate) mutexes: BTreeMap<i32, Owner>,
     pub(crate) unseen: Unseen,
     /// Numbers of the threads of this process that have looked.
     pub(crate) lookers: BTreeSet<i32>,
@@ -65,6 +67,21 @@ pub(crate) struct LockWait {
     pub(crate) holders: Vec<i32>,
 }
 
+/// Who holds a mutex.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// A thread of this process.
+    Process {
+        pid: i32,
+        /// Whether its number can mean no thread of another pid namespace.
+        certain: bool,
+    },
+    /// Nobody any more: the thread has ended with it.
+    Gone,
+    /// Somebody who could not be found.
+    Unknown,
+}
+
 /// One process.
 #[derive(Clone, Debug)]
 pub(crate) struct Process {
@@ -80,6 +97,8 @@ pub(crate) struct Process {
     pub(crate) stack: u64,
     pub(crate) uid: Option<u32>,
     pub(crate) tracer: i32,
+    /// It is in a pid namespace within ours; of an outline that was not asked.
+    pub(crate) nested: bool,
     /// Device number of the controlling terminal, 0 without one.
     pub(crate) terminal: u64,
     /// Foreground process group of that terminal.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::node::{Doubt, Edge, Free, Node, Why};
-use crate::wait::{Children, Wait};
-use crate::world::{Births, Fd, Object, Process, Thread, World};
+use crate::wait::{Children, Mutex, Wait};
+use crate::world::{Births, Fd, Object, Owner, Process, Thread, World};
 
 /// A process that has something open.
 #[derive(Clone, Copy)]
@@ -104,8 +104,11 @@ impl<'w> Builder<'w> {
             }
             Wait::Child(which) => self.child(&mut at, *which),
             Wait::FileLock(_) => self.file_lock(&mut at),
-            Wait::Futex { private: true } => {}
-            Wait::Futex { private: false } => at.node.add_doubt(Doubt::SharedMemory),
+            Wait::Futex {
+                mutex: Some(mutex), ..
+            } => self.mutex(&mut at, mutex),
+            Wait::Futex { private: true, .. } => {}
+            Wait::Futex { private: false, .. } => at.node.add_doubt(Doubt::SharedMemory),
             Wait::FifoPartner(_) => at.node.add_doubt(Doubt::OpenedByName),
             Wait::Time => at.node.add_free(Free::Timer),
             Wait::Signal => at.node.add_free(Free::Signal),
@@ -368,6 +371,45 @@ impl<'w> Builder<'w> {
             at.edge(holder, Why::Unlocks);
         }
     }
+
+    /// A wait for a mutex in shared memory, which its holder alone gives back. One that another
+    /// thread of its own process holds is as one of that process alone, unless the threads wait
+    /// for each other.
+    fn mutex(&self, at: &mut At<'_>, mutex: &Mutex) {
+        let own = at.process.pid;
+        match self.world.mutexes.get(&at.tid) {
+            Some(&Owner::Process { pid, certain }) => {
+                if !certain {
+                    at.node.add_doubt(Doubt::MutexHolder);
+                }
+                if pid != own || waits_for_itself(at.process, at.tid, mutex) {
+                    at.edge(pid, Why::Mutex);
+                }
+            }
+            Some(Owner::Gone) => {
+                let owner = mutex.owner;
+                at.edge(own, Why::Abandoned { owner });
+            }
+            Some(Owner::Unknown) | None => at.node.add_doubt(Doubt::SharedMemory),
+        }
+    }
+}
+
+/// True if this thread waits for a mutex that it holds itself, or that another thread of the
+/// process does which waits for it in turn.
+fn waits_for_itself(process: &Process, tid: i32, mutex: &Mutex) -> bool {
+    let next = |owner: &i32| {
+        let mut threads = process.threads.iter();
+        let holder = threads.find(|thread| thread.tid == *owner)?;
+        match &holder.wait {
+            Wait::Futex { mutex, .. } => mutex.as_ref().map(|mutex| mutex.owner),
+            _ => None,
+        }
+    };
+    let owners = std::iter::successors(Some(mutex.owner), next);
+    // A circle of others has no end.
+    let mut owners = owners.take(process.threads.len());
+    owners.any(|owner| owner == tid)
 }
 
 /// Ticks by which a process has to be older than a pipe to be certainly so: both times are

@@ -45,6 +45,11 @@ pub(crate) enum Why {
     Ends,
     /// The other holds a lock of a file.
     Unlocks,
+    /// The other holds a mutex that they share.
+    Mutex,
+    /// It waits for a mutex that this thread held when it ended, so that nobody gives it back:
+    /// an edge to itself.
+    Abandoned { owner: i32 },
     /// A signal of the other's end would be handled.
     ChildSignal,
 }
@@ -105,6 +110,8 @@ pub(crate) enum Doubt {
     Eventfd,
     /// Who holds a lock of a file is not known.
     LockHolder,
+    /// The thread that holds a mutex may be another than the one of that number.
+    MutexHolder,
     /// A thread could not be told from one that has come or gone.
     Threads,
     /// It sleeps elsewhere in the system than its call does.

@@ -2,9 +2,9 @@
 
 use super::signals::bit;
 use super::*;
-use crate::knot::{Doubts, stuck};
-use crate::wait::Wait;
-use crate::world::{Fd, Object};
+use crate::knot::{self, Doubts, stuck};
+use crate::wait::{Mutex, Place, Wait};
+use crate::world::{Fd, Object, Owner};
 
 /// Two processes that read from each other.
 fn pair(switches: u64) -> World {
@@ -33,6 +33,7 @@ fn pair(switches: u64) -> World {
             stack: 0,
             uid: Some(0),
             tracer: 0,
+            nested: false,
             terminal: 0,
             foreground: -1,
             gone: false,
@@ -157,7 +158,10 @@ fn what_releases_by_itself() {
         Wait::HiddenSet { finite: false },
         Wait::Hidden(String::from("pipe_read")),
         Wait::Uninterruptible(String::new()),
-        Wait::Futex { private: false },
+        Wait::Futex {
+            private: false,
+            mutex: None,
+        },
         Wait::Set {
             read: vec![0],
             write: Vec::new(),
@@ -191,4 +195,99 @@ fn what_releases_by_itself() {
     let mut world = pair(5);
     world.processes.get_mut(&11).unwrap().fds = None;
     assert_eq!(proven(&world, &world, &Births::new()), 0);
+}
+
+/// Two processes of two threads each. The second threads wait for something of their own process,
+/// the first ones for mutexes of the threads `owners`, who are `found` to be these.
+fn mutexes(owners: [i32; 2], found: [Owner; 2]) -> World {
+    let mut world = pair(5);
+    for (pid, owner, found) in [(10, owners[0], found[0]), (11, owners[1], found[1])] {
+        let process = world.processes.get_mut(&pid).unwrap();
+        process.threads[0].wait = Wait::Futex {
+            private: false,
+            mutex: Some(Mutex {
+                owner,
+                place: Place {
+                    device: 1,
+                    inode: 7,
+                    offset: 64,
+                },
+            }),
+        };
+        let other = Thread {
+            tid: pid + 10,
+            wait: Wait::Futex {
+                private: true,
+                mutex: None,
+            },
+            ..process.threads[0].clone()
+        };
+        process.threads.push(other);
+        process.thread_count = 2;
+        world.mutexes.insert(pid, found);
+    }
+    world
+}
+
+fn of(pid: i32) -> Owner {
+    Owner::Process { pid, certain: true }
+}
+
+#[test]
+fn who_holds_a_mutex_releases_who_waits_for_it() {
+    let none = Births::new();
+    let circle = mutexes([21, 20], [of(11), of(10)]);
+    let graph = Graph::of(&circle, &circle, &none);
+    let all = stuck(&graph, Doubts::Release);
+    assert_eq!(knot::cycles(&graph, &all), [BTreeSet::from([10, 11])]);
+    // One of them has a thread that goes on.
+    let mut open = circle.clone();
+    open.processes.get_mut(&11).unwrap().threads[1].wait = Wait::Time;
+    assert_eq!(proven(&open, &open, &none), 0);
+}
+
+#[test]
+fn a_holder_that_is_not_certain_is_no_proof() {
+    let none = Births::new();
+    let maybe = |pid| Owner::Process {
+        pid,
+        certain: false,
+    };
+    let nested = mutexes([21, 20], [maybe(11), maybe(10)]);
+    assert_eq!(proven(&nested, &nested, &none), 0);
+    let graph = Graph::of(&nested, &nested, &none);
+    assert_eq!(stuck(&graph, Doubts::Disregarded).len(), 2);
+    let unknown = mutexes([21, 20], [of(11), Owner::Unknown]);
+    assert_eq!(proven(&unknown, &unknown, &none), 0);
+    // Given to another in between.
+    let given = mutexes([20, 20], [of(10), of(10)]);
+    let circle = mutexes([21, 20], [of(11), of(10)]);
+    assert_eq!(proven(&given, &circle, &none), 0);
+}
+
+#[test]
+fn a_mutex_of_its_own_is_a_circle_only_where_threads_wait_for_each_other() {
+    let none = Births::new();
+    let circles = |world: &World| {
+        let graph = Graph::of(world, world, &none);
+        knot::cycles(&graph, &stuck(&graph, Doubts::Release))
+    };
+    // Of the other thread, which waits for something else.
+    let own = mutexes([20, 20], [of(10), of(10)]);
+    assert!(circles(&own).is_empty());
+    let twice = mutexes([10, 20], [of(10), of(10)]);
+    assert_eq!(circles(&twice), [BTreeSet::from([10])]);
+    let mut both = own.clone();
+    let threads = &mut both.processes.get_mut(&10).unwrap().threads;
+    threads[1].wait = threads[0].wait.clone();
+    if let Wait::Futex {
+        mutex: Some(mutex), ..
+    } = &mut threads[1].wait
+    {
+        mutex.owner = 10;
+    }
+    both.mutexes.insert(20, of(10));
+    assert_eq!(circles(&both), [BTreeSet::from([10])]);
+    let dead = mutexes([99, 20], [Owner::Gone, of(10)]);
+    assert_eq!(circles(&dead), [BTreeSet::from([10])]);
 }

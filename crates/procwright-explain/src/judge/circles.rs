@@ -96,6 +96,15 @@ impl Judge<'_> {
         if circle.iter().all(|edge| edge.why == Why::Unlocks) {
             return Pattern::FileLocks;
         }
+        if circle.iter().all(|edge| edge.why == Why::Mutex) {
+            return Pattern::Mutexes;
+        }
+        if circle
+            .iter()
+            .any(|edge| matches!(edge.why, Why::Abandoned { .. }))
+        {
+            return Pattern::DeadOwner;
+        }
         if circle.iter().any(|edge| self.is_token(edge)) {
             return Pattern::Jobserver;
         }
@@ -266,6 +275,23 @@ impl Judge<'_> {
             ),
             (Pattern::FileLocks, _) => {
                 format!("{who_a} and {who_b} each wait for a lock of a file that the other holds.")
+            }
+            (Pattern::Mutexes, _) if circle.len() == 1 => {
+                format!("{who_a} waits for a mutex in shared memory that it holds itself.")
+            }
+            (Pattern::Mutexes, _) if circle.len() == 2 => format!(
+                "{who_a} and {who_b} each wait for a mutex in shared memory that the other holds."
+            ),
+            (Pattern::DeadOwner, _) => {
+                let owner = circle.iter().find_map(|edge| match edge.why {
+                    Why::Abandoned { owner } => Some(owner),
+                    _ => None,
+                });
+                let owner = owner.unwrap_or(a.tid);
+                format!(
+                    "{who_a} waits for a mutex in shared memory that nobody gives back: thread \
+                     {owner}, which held it, has ended."
+                )
             }
             _ => {
                 let names: Vec<String> = circle.iter().map(|edge| self.who(edge.from)).collect();

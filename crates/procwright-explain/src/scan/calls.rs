@@ -3,7 +3,8 @@
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use super::{files, sets};
+use super::maps::{self, Memory};
+use super::{files, mutexes, sets};
 use crate::wait::{Children, Wait};
 
 /// What a thread in this state waits for, and its call as the kernel shows it.
@@ -139,10 +140,9 @@ impl Line {
                 // WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI, LOCK_PI2.
                 match operation & COMMAND {
                     0 | 6 | 9 | 11 | 13 if argument(3) != 0 => Wait::Time,
-                    0 | 6 | 9 | 11 | 13 => Wait::Futex {
-                        private: operation & PRIVATE != 0
-                            || sets::is_private_memory(dir, argument(0)),
-                    },
+                    command @ (0 | 6 | 9 | 11 | 13) => {
+                        self.futex(dir, command, operation & PRIVATE != 0)
+                    }
                     _ => Wait::Other(self.number),
                 }
             }
@@ -186,6 +186,23 @@ impl Line {
                 read.subsec_nanos().checked_mul(1000)?,
             )),
         }
+    }
+
+    /// A wait without a limit at a word in memory.
+    fn futex(&self, dir: BorrowedFd<'_>, command: i32, private: bool) -> Wait {
+        let at = self.arguments[0];
+        let memory = match private {
+            true => Memory::Private,
+            false => maps::memory(dir, at),
+        };
+        let mutex = match memory {
+            Memory::Shared(place) => {
+                mutexes::mutex(dir, at, command, self.arguments[2] as u32, place)
+            }
+            Memory::Private | Memory::Unknown => None,
+        };
+        let private = memory == Memory::Private;
+        Wait::Futex { private, mutex }
     }
 
     fn class(&self) -> Class {

@@ -21,6 +21,10 @@ mod jobserver;
 mod locks;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod look;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod maps;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod mutexes;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 mod other;
 #[cfg(any(target_os = "linux", target_os = "android"))]

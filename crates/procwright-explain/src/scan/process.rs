@@ -51,6 +51,7 @@ pub(super) fn read(
         stack: stat.stack,
         uid: None,
         tracer: 0,
+        nested: false,
         terminal: stat.terminal,
         foreground: stat.foreground,
         gone,
@@ -146,6 +147,7 @@ impl Process {
         self.threads.push(thread);
         self.uid = status.uid.or(self.uid);
         self.tracer = status.tracer;
+        self.nested |= status.nested;
         self.caught |= status.caught;
     }
 }

@@ -16,7 +16,8 @@ const MOST: u64 = 16_384;
 /// Descriptors that may be read from, and descriptors that may be written to.
 type Set = (Vec<i32>, Vec<i32>);
 
-fn memory<const N: usize>(dir: BorrowedFd<'_>, at: u64) -> Option<[u8; N]> {
+/// So many bytes at this address.
+pub(super) fn memory<const N: usize>(dir: BorrowedFd<'_>, at: u64) -> Option<[u8; N]> {
     let mut bytes = [0; N];
     open_memory(dir)?.read_exact_at(&mut bytes, at).ok()?;
     Some(bytes)
@@ -145,23 +146,4 @@ pub(super) fn path(dir: BorrowedFd<'_>, at: u64) -> Option<String> {
         .or_else(|| memory::<16>(dir, at).map(Vec::from))?;
     let end = bytes.iter().position(|byte| *byte == 0)?;
     Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
-}
-
-/// True if this address is memory of one process alone.
-pub(super) fn is_private_memory(dir: BorrowedFd<'_>, at: u64) -> bool {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    let Ok(maps) = rustix::fs::openat(dir, "maps", flags, Mode::empty()) else {
-        return false;
-    };
-    let Ok(text) = std::io::read_to_string(File::from(maps)) else {
-        return false;
-    };
-    // `FROM-TO PERMISSIONS …`, where the last of rwxp is p for private.
-    let mut found = text.lines().filter_map(|line| {
-        let (range, rest) = line.split_once(' ')?;
-        let (from, to) = range.split_once('-')?;
-        let inside = (files::hex(from.as_bytes())?..files::hex(to.as_bytes())?).contains(&at);
-        inside.then(|| rest.as_bytes().get(..4) == Some(b"rw-p"))
-    });
-    found.next().unwrap_or(false)
 }

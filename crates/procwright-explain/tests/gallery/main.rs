@@ -5,13 +5,14 @@
 //! until it is as it should be, since nothing announces that a program has begun to wait;
 //! then it has to stay so. What must not be found is looked for from the beginning.
 //!
-//! `programs` has the real programs, `sockets` what goes over TCP and eventfds; the others are by
-//! what is said of them.
+//! `programs` has the real programs, `sockets` what goes over TCP and eventfds, `mutexes` what goes
+//! over shared memory; the others are by what is said of them.
 #![allow(missing_docs)]
 
 mod doubts;
 mod input;
 mod locks;
+mod mutexes;
 mod no_circles;
 mod pipes;
 mod programs;
