@@ -9,10 +9,11 @@ use super::{files, maps, sets};
 use crate::wait::{Mutex, Place, Wait};
 use crate::world::{Owner, Process, World};
 
-/// `FUTEX_WAIT`, `FUTEX_LOCK_PI`, `FUTEX_WAIT_BITSET`, `FUTEX_LOCK_PI2`.
+/// `FUTEX_WAIT`, `FUTEX_LOCK_PI`, `FUTEX_LOCK_PI2`. glibc locks with the first, and waits for
+/// conditions, semaphores and read-write locks with `FUTEX_WAIT_BITSET`: what lies behind such a
+/// word may be a mutex, shifted.
 const WAIT: i32 = 0;
 const LOCK_PI: i32 = 6;
-const WAIT_BITSET: i32 = 9;
 const LOCK_PI2: i32 = 13;
 
 /// The number of a thread in the word of a robust or PI mutex, as the kernel demands.
@@ -32,6 +33,7 @@ const HARMLESS: u32 = 3 | 256 | 512;
 const SIZE: usize = 20;
 const LOCK: usize = 0;
 const HOLDER: usize = 8;
+const USERS: usize = 12;
 const KIND: usize = 16;
 
 /// The mutex for which a thread sleeps that found `expected` at the address `at`. `None` of any
@@ -52,7 +54,7 @@ pub(super) fn mutex(
     }
     let owner = match operation {
         LOCK_PI | LOCK_PI2 => u32::from_ne_bytes(sets::memory(dir, at)?) & OWNER,
-        WAIT | WAIT_BITSET => holder(&sets::memory::<SIZE>(dir, at)?, expected)?,
+        WAIT => holder(&sets::memory::<SIZE>(dir, at)?, expected)?,
         _ => return None,
     };
     let owner = i32::try_from(owner).ok().filter(|owner| *owner > 0)?;
@@ -72,7 +74,8 @@ fn holder(bytes: &[u8; SIZE], expected: u32) -> Option<u32> {
         kind if kind == SHARED | ROBUST => lock == holder | WAITERS,
         _ => false,
     };
-    (is_one && lock == expected).then_some(holder)
+    let is_held = at(USERS)? > 0;
+    (is_one && is_held && lock == expected).then_some(holder)
 }
 
 /// Whose the threads are that hold the mutexes which are waited for, by the number of the thread
@@ -140,7 +143,7 @@ mod tests {
 
     fn bytes(lock: u32, holder: u32, kind: u32) -> [u8; SIZE] {
         let mut bytes = [0; SIZE];
-        for (at, value) in [(LOCK, lock), (HOLDER, holder), (KIND, kind)] {
+        for (at, value) in [(LOCK, lock), (HOLDER, holder), (USERS, 1), (KIND, kind)] {
             bytes[at..at + 4].copy_from_slice(&value.to_ne_bytes());
         }
         bytes
@@ -163,6 +166,9 @@ mod tests {
         let dead = bytes(7 | WAITERS | 0x4000_0000, 7, SHARED | ROBUST);
         assert_eq!(holder(&dead, 7 | WAITERS), None, "its holder has died");
         assert_eq!(holder(&bytes(2, 7, SHARED | 32), 2), None, "a PI mutex");
+        let mut unheld = bytes(2, 7, SHARED);
+        unheld[USERS..KIND].fill(0);
+        assert_eq!(holder(&unheld, 2), None, "nobody has it");
         assert_eq!(holder(&bytes(2, 7, 0x1_0000 | SHARED), 2), None, "no kind");
     }
 }
