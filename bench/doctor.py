@@ -24,7 +24,7 @@ FLOOR = "bare links"
 #: parent of all writes, and about {writer}, which nobody reads. doctor looks twice, a
 #: millisecond apart.
 WAYS = {
-    FLOOR: "look 4",
+    FLOOR: f"look {min(4, len(os.sched_getaffinity(0)))}",
     "bare links, one thread": "look 1",
     "procwright doctor, who sleeps": "procwright doctor --between 1ms {pid}",
     "procwright doctor, who reads": "procwright doctor --between 1ms {reader}",
