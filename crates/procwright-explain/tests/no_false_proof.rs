@@ -2,7 +2,8 @@
 //! pipes, and over the tests of this repository while they run.
 //!
 //! A *scan* is one examination, of two looks. A *sample* is one process that a scan was asked
-//! about and has judged. `SCANS=n` makes so many scans.
+//! about and has judged. `SCANS=n` makes so many scans, and `PACKAGES="a b"` has the tests of these
+//! packages run meanwhile.
 #![cfg(target_os = "linux")]
 #![allow(missing_docs)]
 
@@ -154,8 +155,11 @@ fn nothing_false_is_proven_of_the_tests_of_this_repository() {
     }
     let (all, mut seen) = (scans(0, 10_000), Seen::default());
     let (mut lasting, mut ended) = (0, 0);
-    let packages = ["procwright", "procwright-process", "procwright-cli"];
-    for package in packages.iter().cycle() {
+    let packages = std::env::var("PACKAGES");
+    let packages = packages
+        .as_deref()
+        .unwrap_or("procwright procwright-process procwright-cli");
+    for package in packages.split_whitespace().cycle() {
         if seen.scans >= all {
             break;
         }
