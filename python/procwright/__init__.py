@@ -27,6 +27,7 @@
 #   _aio_pipeline_streams                their streams, for type checkers alone
 #   _aio_child                           a child on an event loop
 #   _aio_child_streams                   its streams, for type checkers alone
+#   _aio_told                            what a call raises whose program has gone
 #   _aio_queue, _aio_liveness            queues on event loops; whether a peer lives
 #   _aio_text                            text streams of event loops; both outputs as one
 #   _aio_stream, _aio_wait               binary streams of event loops; waiting for many there
@@ -37,12 +38,14 @@
 #   _spawn_pipeline                      starting programs joined by pipes
 #   _pipeline_child                      those that one holds
 #   _said                                commands and pipelines as values
+#   _of_either                           what an error knows of both, for type checkers alone
 #   _pipeline                            programs joined by pipes
 #   _stage_function                      a function between two of them
 #   _map                                 many commands, so many at a time
 #   _executed, _map_lines                a map whose commands run in an executor; lines of a map
 #   _child, _liveness                    a child that one holds; the Python half of liveness
 #   _held                                a wait for its outputs that tells who holds them
+#   _told                                what a call raises whose program has gone
 #   _run, _wait, _wait_for, _budget      a whole run; waiting for many; for a text; memory of all
 #   _late_calls                          what calls take a command for that was said before
 #   _fan                                 several programs side by side
@@ -123,6 +126,7 @@ if TYPE_CHECKING:
     from ._map import Ended, Map, Past, Progress
     from ._map_errors import JournalError
     from ._merged import Merged, MergedLine
+    from ._of_either import _OfEither as _OfEither
     from ._overflow import Overflow
     from ._overloads import map, pipeline, run, spawn, spawn_pipeline
     from ._pipeline import PipelineResult, Stage

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from weakref import ref
 
 from anyio.lowlevel import checkpoint
 
@@ -14,6 +15,7 @@ from ._aio_queue import Receiver, Sender
 from ._aio_sleep import ThreadCall, first, in_thread
 from ._aio_stream import Guard, Reader, Writer
 from ._aio_text import Merged, TextReader, TextWriter
+from ._aio_told import asking, raise_cause_of, tell
 from ._aio_wait import Process
 from ._async import readable
 from ._child import LeftOff
@@ -25,6 +27,7 @@ from ._process import as_stop
 from ._record import Status, Survivor
 from ._result import Result
 from ._timeout import Deadline, Earlier, sooner
+from ._told import reason_of_end, told, waits
 from ._wait_for import EndWait, Look, Sleep, searching
 
 TYPE_CHECKING = False
@@ -73,6 +76,7 @@ class Child(Streams[Out, Err, In, Both]):
         stdin: Any = child.stdin
         if stdin is not None:
             self.stdin = TextWriter(stdin, core) if child._decoding else Writer(stdin, core)
+        tell(self, self.stdin, (self.stdout, self.stderr))
         if child.merged is not None:
             both: Merged[Any] = Merged(child.merged)
             self.merged = both
@@ -342,7 +346,8 @@ class Child(Streams[Out, Err, In, Both]):
         same; `async for` iterates over it."""
         await checkpoint()
         if self._receiver is None:
-            self._receiver = Receiver(self._child.receiver())
+            self._receiver = Receiver(self._child._take_receiver())
+            self._receiver._ask = asking(ref(self))
         return self._receiver
 
     async def sender(self, timeout: Seconds | None = None) -> Sender:
@@ -351,6 +356,8 @@ class Child(Streams[Out, Err, In, Both]):
         Waits until the child has made its `queue.Receiver.of_parent()`, on a thread. Raises as
         `procwright.Child.sender`.
         """
+        from ._queue_errors import NoChannel
+
         child = self._child
         core = self._core
         deadline = Deadline(timeout)
@@ -369,11 +376,34 @@ class Child(Streams[Out, Err, In, Both]):
                 await first([sending.over], left)
             elif self._sending is sending:
                 self._sending = None
-                child._sender = sending.value()
+                try:
+                    child._sender = sending.value()
+                except NoChannel as error:
+                    found = await self._in_place_of(error)
+                    raise found from found.__cause__
                 child._leave()
         if self._sender is None:
             self._sender = Sender(child._sender)
+            self._sender._ask = asking(ref(self))
         return self._sender
+
+    async def _in_place_of(self, error: BaseException) -> BaseException:
+        """The exception to raise for `error`, as that of `procwright.Child`."""
+        if self._core.is_ours():
+            for timeout in waits(self._core):
+                try:
+                    await self._until_ended(Deadline(timeout))
+                except Exception as failed:
+                    # Such as Stalled: whoever waits next is told.
+                    del failed
+                    break
+        return told(self._child, error)
+
+    async def _why_stopped(self) -> BaseException | None:
+        """What it was stopped for, None if it was not. A stop that goes on is waited for."""
+        if self._core.is_ours() and self._core.is_stopping():
+            await self._until_ended(Deadline(None))
+        return reason_of_end(self._child)
 
     def monitor(self) -> LivenessMonitor:
         """A monitor of its process: whether it is alive, for one load from memory."""
@@ -417,6 +447,7 @@ class Child(Streams[Out, Err, In, Both]):
         if kind is not None:
             if not issubclass(kind, GeneratorExit):
                 await self.stop()
+                raise_cause_of(error)
             return
         if child.stdin is not None:
             child.stdin.close()

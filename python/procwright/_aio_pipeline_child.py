@@ -11,12 +11,14 @@ from ._aio_errors import OF_ANYIO
 from ._aio_sleep import first, in_thread
 from ._aio_stream import Guard, Reader, Writer
 from ._aio_text import TextReader, TextWriter
+from ._aio_told import raise_cause_of, tell
 from ._child import LeftOff
 from ._generic import Err, Generic, In, Out
 from ._late_calls import of_many
 from ._pipeline import PipelineResult
 from ._record import Survivor
 from ._timeout import Deadline, sooner
+from ._told import ABOUT_TO_END_S, reason_of_end, told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,6 +70,7 @@ class PipelineChild(PipelineStreams[Out, Err, In]):
         self.stdout = self._output(child.stdout)
         #: The stream from stderr of each stage, None where that is no pipe.
         self.stderr = tuple(self._output(one) for one in child.stderr)
+        tell(self, self.stdin, (self.stdout, *self.stderr))
 
     def _output(self, stream: Any) -> Reader | TextReader | None:
         if stream is None:
@@ -115,6 +118,20 @@ class PipelineChild(PipelineStreams[Out, Err, In]):
             _, fds, seconds = wait.sleep()
             await first(fds, sooner(seconds, left))
         return True
+
+    async def _in_place_of(self, error: BaseException) -> BaseException:
+        """The exception to raise for `error`, as that of `procwright.PipelineChild`."""
+        if self._core.is_ours():
+            try:
+                await self._until_over(Deadline(ABOUT_TO_END_S))
+            except Exception as failed:
+                # Such as Stalled: whoever waits next is told.
+                del failed
+        return told(self._child, error)
+
+    async def _why_stopped(self) -> BaseException | None:
+        """What it was stopped for, None if it was not."""
+        return reason_of_end(self._child)
 
     async def _timeout_of(self, timeout: Seconds | None) -> Exception:
         """The error of a wait that has come to its time."""
@@ -236,6 +253,7 @@ class PipelineChild(PipelineStreams[Out, Err, In]):
         if kind is not None:
             if not issubclass(kind, GeneratorExit):
                 await self.stop()
+                raise_cause_of(error)
             return
         if child.stdin is not None:
             child.stdin.close()

@@ -14,7 +14,9 @@ from ._aio_stream import Turns
 from ._arguments import instance, number
 from ._queue import _wait
 from ._queue_errors import (
+    Closed,
     Full,
+    ReceiverDead,
     TimedOut,
     _EndOfQueue,
     _no_message_in_time,
@@ -24,15 +26,16 @@ from ._timeout import Deadline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from types import TracebackType
-    from typing import Literal, Self, TypeVar
+    from typing import Literal, Self, TypeAlias, TypeVar
 
     from _typeshed import ReadableBuffer
 
     from ._types import Seconds
 
     _T = TypeVar("_T")
+    _Ask: TypeAlias = Callable[[BaseException], Awaitable[BaseException]]
 
 #: How long a thread waits for room. The core looks after the receiver as often, so that longer
 #: sleeps would not be fewer.
@@ -46,6 +49,12 @@ class _End:
     def __init__(self) -> None:
         self._lock = anyio.Lock(fast_acquire=True)
         self._turns = Turns()
+        #: Gives the exception to raise for one which says that the other side has gone: of the
+        #: queue of a child, that may know why.
+        self._ask: _Ask | None = None
+
+    async def _told(self, error: Exception) -> BaseException:
+        return error if self._ask is None else await self._ask(error)
 
     async def _has_turn(self, deadline: Deadline) -> bool:
         """Waits for this task's turn at the end, which it then has until `_lock.release()`. False
@@ -76,6 +85,13 @@ class Receiver(_End):
 
     async def recv(self, timeout: Seconds | None = None) -> bytes:
         """Receives a message: waits until there is one. Raises as `queue.Receiver.recv`."""
+        try:
+            return await self._message(timeout)
+        except Closed as error:
+            told = await self._told(error)
+            raise told from told.__cause__
+
+    async def _message(self, timeout: Seconds | None) -> bytes:
         found = await self._received(self.receiver._poll, timeout)
         self._turns.note(len(found))
         return found
@@ -94,7 +110,11 @@ class Receiver(_End):
                 message = receiver._poll()
                 return None if message is None else [message]
 
-        found = await self._received(poll, timeout)
+        try:
+            found = await self._received(poll, timeout)
+        except Closed as error:
+            told = await self._told(error)
+            raise told from told.__cause__
         self._turns.note(sum(map(len, found)))
         return found
 
@@ -147,7 +167,7 @@ class Receiver(_End):
 
     async def __anext__(self) -> bytes:
         try:
-            return await self.recv()
+            return await self._message(None)
         except _EndOfQueue:
             raise StopAsyncIteration from None
 
@@ -189,6 +209,13 @@ class Sender(_End):
 
         Raises as `queue.Sender.send`.
         """
+        try:
+            await self._send(data, timeout)
+        except (Closed, ReceiverDead) as error:
+            told = await self._told(error)
+            raise told from told.__cause__
+
+    async def _send(self, data: ReadableBuffer, timeout: Seconds | None) -> None:
         deadline = Deadline(timeout)
         if not await self._has_turn(deadline):
             raise _late()

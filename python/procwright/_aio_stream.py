@@ -20,7 +20,7 @@ from ._timeout import Deadline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
     from typing import Any, Literal, NoReturn, TypeVar
 
     from . import _stream
@@ -106,6 +106,8 @@ class Output:
         self._stream = stream
         self._guard = Guard("reading from")
         self._turns = Turns()
+        #: Gives what the child was stopped for, None if it was not.
+        self._why: Callable[[], Awaitable[BaseException | None]] | None = None
 
     @property
     def _procwright_stream(self) -> Any:
@@ -145,6 +147,14 @@ class Output:
         `procwright.Reader`. `aio.wait` takes the stream itself."""
         fd: int = self._stream.readiness_fd()
         return fd
+
+    async def _end(self) -> anyio.EndOfStream:
+        """The end, whose cause is what the child was stopped for, if it was."""
+        error = anyio.EndOfStream()
+        if self._why is not None and (reason := await self._why()) is not None:
+            error.args = (str(reason),)
+            error.__cause__ = reason
+        return error
 
     def _is_held(self) -> bool:
         is_held = getattr(self._stream, "_is_held", None)
@@ -206,14 +216,15 @@ class Reader(Output, ByteReceiveStream):
     async def receive(self, max_bytes: int = 65536) -> bytes:
         """Receives what has come, at most so many bytes; waits for the first alone.
 
-        Raises `EndOfStream` at the end, `ClosedResourceError` once it is closed. Cancelled,
-        it has taken nothing.
+        Raises `EndOfStream` at the end, whose cause is what the child was stopped for if that was a
+        limit that it was spawned with; `ClosedResourceError` once it is closed. Cancelled, it has
+        taken nothing.
         """
         hint = "pass a number of bytes, 1 or more"
         max_bytes = number("max_bytes", max_bytes, 1, sys.maxsize, hint)
         data = await self._look(lambda: self._stream._read_now(max_bytes))
         if not data:
-            raise anyio.EndOfStream
+            raise await self._end()
         return data
 
     def __aiter__(self) -> Reader:
@@ -374,20 +385,30 @@ class Writer(ByteSendStream):
         self._core = core
         self._guard = Guard("writing to")
         self._turns = Turns()
+        #: Gives the exception to raise for one which says that the child reads no more.
+        self._ask: Callable[[BaseException], Awaitable[BaseException]] | None = None
 
     async def send(self, item: Data) -> None:
         """Sends all of it, and waits until the pipe has taken it.
 
-        Raises `BrokenResourceError`, which is a `BrokenPipeError`, when the child reads no more;
-        `ClosedResourceError`; `procwright.Stalled` if the child cannot read because nobody
-        reads what it writes. Cancelled, it may have sent a part: see `bytes_written`.
+        Raises `BrokenResourceError`, which is a `BrokenPipeError`, when the child reads no more,
+        with how that has ended; of one that was stopped for a limit that it was spawned with what
+        `wait` raises; `ClosedResourceError`; `procwright.Stalled` if the child cannot read because
+        nobody reads what it writes. Cancelled, it may have sent a part: see `bytes_written`.
         """
         if not isinstance(item, bytes):
             # A copy, since others run before all is sent, and may change it.
             hint = "pass bytes; a stream for a str comes with text=True"
             item = bytes(checked_data("data", item, hint))
-        with self._guard, OF_ANYIO:
-            await self._send(item)
+        try:
+            with self._guard, OF_ANYIO:
+                await self._send(item)
+        except BrokenPipeError as error:
+            found = await self._told(error)
+            raise found from found.__cause__
+
+    async def _told(self, error: BrokenPipeError) -> BaseException:
+        return error if self._ask is None else await self._ask(error)
 
     async def _send(self, item: bytes) -> None:
         """Sends all of it, for one who has the guard."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import anyio
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from anyio.lowlevel import checkpoint
 
@@ -58,11 +57,12 @@ class TextReader(Output, ObjectReceiveStream[str]):
         alone.
 
         A prompt comes as it is, and a character is never in two pieces. Raises `EndOfStream` at
-        the end, `ClosedResourceError` once it is closed. Cancelled, it has taken nothing.
+        the end, as that of `buffer`, `ClosedResourceError` once it is closed. Cancelled, it has
+        taken nothing.
         """
         text = await self._look(self._stream._read1_now)
         if not text:
-            raise anyio.EndOfStream
+            raise await self._end()
         return text
 
     def __aiter__(self) -> TextReader:
@@ -169,6 +169,13 @@ class TextWriter(ObjectSendStream[str]):
         """Sends all of it, as that of `buffer` does."""
         if not isinstance(item, str):
             raise bad_type("text", item, "pass a str; bytes go into `buffer`")
+        try:
+            await self._send(item)
+        except BrokenPipeError as error:
+            found = await self.buffer._told(error)
+            raise found from found.__cause__
+
+    async def _send(self, item: str) -> None:
         buffer = self.buffer
         # The guard comes before the encoder, whose state changes.
         with buffer._guard, OF_ANYIO:

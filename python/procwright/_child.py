@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import ref
+
 from . import _core
 from ._arguments import data, number, word
 from ._generic import Both, Err, Generic, In, Out
@@ -16,6 +18,8 @@ from ._record import Status, Survivor
 from ._result import Result
 from ._stream import binary
 from ._timeout import Deadline, seconds, sooner
+from ._told import asking, in_place_of
+from ._words import shown_seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,6 +117,7 @@ class Child(Streams[Out, Err, In, Both]):
         self._sender: _core.Sender | None = None
         if streams.has_stdin:
             self.stdin = opened_writer(streams, keeper, decoding)
+            binary(self.stdin)._ask = asking(ref(self))
         if streams.has_stdout:
             self.stdout = opened_reader(streams, 1, keeper, decoding)
         if streams.has_stderr:
@@ -198,7 +203,9 @@ class Child(Streams[Out, Err, In, Both]):
     ) -> WaitTimeout:
         from ._errors import WaitTimeout
 
-        error = WaitTimeout(quoted(self.args), timeout, (self,), text)
+        if text is None:
+            text = f"{self._command()} did not end within {shown_seconds(seconds(timeout))}"
+        error = WaitTimeout(self.args, timeout, (self,), text)
         if read is not None:
             # subprocess has bytes here, too, where text was asked for.
             error.output, error.stderr = read
@@ -206,13 +213,19 @@ class Child(Streams[Out, Err, In, Both]):
 
     def _raise_if_stopped(self) -> None:
         """Raises what a limit is to raise that the child was stopped for."""
-        if self._core.stopped_for() is None:
-            return
-        if self._result is None:
-            out, err = (None, None) if self._communication is None else self._communication.peek()
-            self._raise_stopped(self._report(out, err))
-        else:
-            self._raise_stopped(self._result)
+        if self._core.stopped_for() is not None:
+            result = self._past_result()
+            assert result is not None
+            self._raise_stopped(result)
+
+    def _past_result(self) -> Result[Any, Any, Any] | None:
+        """What came of it so far, None while it is alive or being stopped."""
+        if self._result is not None:
+            return self._result
+        if self.status is None or self._core.is_stopping():
+            return None
+        out, err = (None, None) if self._communication is None else self._communication.peek()
+        return self._report(out, err)
 
     def _raise_stopped(self, result: Result[Any, Any, Any]) -> None:
         from ._outcome import raise_for
@@ -596,7 +609,12 @@ class Child(Streams[Out, Err, In, Both]):
         return [self.stdout, self.stderr, self.merged]
 
     def _named(self) -> str:
-        return f"{quoted(self.args)} (pid {self.pid})"
+        return f"{self._command()} (pid {self.pid})"
+
+    def _command(self) -> str:
+        """What was started, in a line."""
+        # The process of a fake is not the program that it plays.
+        return self._core.command_line() if self._played is None else quoted(self.args)
 
     def _types_end(self) -> Callable[[], bool] | None:
         """What types the end at its terminal again, if its stdin is that."""
@@ -628,9 +646,17 @@ class Child(Streams[Out, Err, In, Both]):
         """The queue to which it sends, if it was spawned with `channel="from_child"`.
 
         Always the same. It was there before the child, so that nothing is too early for it;
-        once the child has ended and what it had sent is received, it says `queue.Closed`, and
-        iterating over it ends. Raises `queue.NoChannel` if there is none.
+        once the child has ended and what it had sent is received, it says `queue.Closed`, and how
+        that has failed, and iterating over it ends. Of a child that was stopped for a limit that it
+        was spawned with, its calls raise what `wait` does. Raises `queue.NoChannel` if there is
+        none.
         """
+        if self._receiver is None:
+            self._take_receiver()._ask(asking(ref(self)))
+        assert self._receiver is not None
+        return self._receiver
+
+    def _take_receiver(self) -> _core.Receiver:
         if self._receiver is None:
             self._receiver = self._core.receiver()
             self._leave()
@@ -643,11 +669,20 @@ class Child(Streams[Out, Err, In, Both]):
         as usual. Leaving a `with` block of the child closes it, so that the child comes to
         the end of what it iterates over.
 
-        Raises `queue.NoChannel` if there is none, or the child ends before; `queue.TimedOut`,
-        a `TimeoutError`, if the time comes first: then it can be called again.
+        Raises `queue.NoChannel` if there is none, or the child ends before, with how that has
+        failed; `queue.TimedOut`, a `TimeoutError`, if the time comes first: then it can be called
+        again. It and the calls of the sender raise what `wait` does of a child that was stopped for
+        a limit that it was spawned with.
         """
         if self._sender is None:
-            self._sender = self._core.sender(seconds(timeout))
+            from ._queue_errors import NoChannel
+
+            try:
+                self._sender = self._core.sender(seconds(timeout))
+            except NoChannel as error:
+                found = in_place_of(self, error)
+                raise found from found.__cause__
+            self._sender._ask(asking(ref(self)))
             self._leave()
         return self._sender
 

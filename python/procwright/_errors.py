@@ -47,9 +47,10 @@ class TimeoutExpired(subprocess.TimeoutExpired, TimeoutError):
     """
 
     if TYPE_CHECKING:
-        #: The `Result` of a run, the `PipelineResult` of a pipeline, None of a wait. That is left
-        #: out here, where it would have to be asked for each time: it is that of a `WaitTimeout`.
-        result: procwright.Result[Any, Any, Any] | procwright.PipelineResult[Any]
+        #: The `Result` of a run, the `PipelineResult` of a pipeline, None of a wait. To a type
+        #: checker it has what either has, and None is left out, which would have to be asked for
+        #: each time: it is that of a `WaitTimeout`.
+        result: procwright._OfEither
         # Those of subprocess are declared as bytes, and here they are text where that was asked
         # for.
         output: str | bytes | None
@@ -62,10 +63,10 @@ class TimeoutExpired(subprocess.TimeoutExpired, TimeoutError):
 class WaitTimeout(TimeoutExpired):
     """The timeout of a wait came first, as that of a child's `wait` or `communicate`.
 
-    `timeout` is how long was waited, `cmd` for what, in words; `pending` has what
-    has not ended. Nothing was stopped, and there is no result. That of a child says what its
-    processes are doing, who holds its streams and what it wrote last to stderr, if it was
-    waited for for 0.1 s at least.
+    `timeout` is how long was waited; `cmd` is what was started, as it was given, or of what was not
+    started here what was waited for, in words; `pending` has what has not ended. Nothing was
+    stopped, and there is no result. That of a child says what its processes are doing, who holds
+    its streams and what it wrote last to stderr, if it was waited for for 0.1 s at least.
     """
 
     if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class WaitTimeout(TimeoutExpired):
 
     def __init__(
         self,
-        cmd: str,
+        cmd: Any,
         timeout: Seconds | None,
         pending: tuple[object, ...] = (),
         text: str | None = None,

@@ -43,7 +43,7 @@ class Keeper:
     word, whatever it is about. It is warned of, and stopped as its `stop` says.
     """
 
-    __slots__ = ("__weakref__", "_args", "_line", "_policy", "_started", "is_played")
+    __slots__ = ("__weakref__", "args", "_line", "_policy", "_started", "is_played")
 
     #: The child, none before its start and once the program is left to itself.
     _started: list[_Started]
@@ -55,7 +55,8 @@ class Keeper:
         self._started = []
         #: Whether a fake plays the program.
         self.is_played = False
-        self._args = args
+        #: What was started, as it was given.
+        self.args = args
         # A signal alone has the grace and the scope of all.
         self._policy = policy if isinstance(policy, _core.Stop) else _core.Stop()
         self._line = line
@@ -116,12 +117,14 @@ class Keeper:
 
         filename, number, module = self._line
         if isinstance(core, _core.PipelineChild):
-            stages: Any = self._args
+            stages: Any = self.args
             command = quoted_pipeline(stages)
             pids = ", ".join(str(pid) for pid in core.pids())
             what, holder, or_detached = f"pipeline {command} (pids {pids})", "PipelineChild", ""
         else:
-            what, holder = f"child {quoted(self._args)} (pid {core.process().pid})", "Child"
+            # The process of a fake is not the program that it plays.
+            line = quoted(self.args) if self.is_played else core.command_line()
+            what, holder = f"child {line} (pid {core.process().pid})", "Child"
             or_detached = "; or spawn with detach=True what is to live on"
         text = (
             f"nobody keeps the {what}, which still ran: it is stopped. Keep the {holder}, or one "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import ref
+
 from . import _core
 from ._child import LeftOff, encoded_input, open_stream
 from ._errors import WaitTimeout
@@ -13,7 +15,9 @@ from ._options import quoted_pipeline
 from ._outcome import raise_for
 from ._pipeline import PipelineResult, result_of
 from ._record import Survivor
+from ._stream import binary
 from ._timeout import Deadline, seconds
+from ._told import asking
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,6 +82,8 @@ class PipelineChild(PipelineStreams[Out, Err, In]):
         first, last = streams[0], streams[-1]
         #: The stream to stdin of the first stage, None unless that is a pipe.
         self.stdin = opened_writer(first, keeper, decoding) if first.has_stdin else None
+        if self.stdin is not None:
+            binary(self.stdin)._ask = asking(ref(self))
         #: The stream from stdout of the last stage, None unless that is a pipe.
         self.stdout = opened_reader(last, 1, keeper, decoding) if last.has_stdout else None
         #: The stream from stderr of each stage, None where that is no pipe.
@@ -120,6 +126,14 @@ class PipelineChild(PipelineStreams[Out, Err, In]):
         """Raises what a callback has raised, unless a call has told it."""
         if self._failures is not None:
             self._failures.raise_next()
+
+    _past_result = _ended
+
+    def _raise_if_stopped(self) -> None:
+        """Raises what it was stopped for, if it is over."""
+        past = self._ended()
+        if past is not None:
+            self._raise_stopped(past)
 
     def _raise_stopped(self, result: PipelineResult[Any]) -> None:
         """Raises what it was stopped for."""
@@ -166,7 +180,7 @@ class PipelineChild(PipelineStreams[Out, Err, In]):
         return lambda: core.explain_timeout(waited)
 
     def _timeout_error(self, timeout: Seconds | None, text: str) -> WaitTimeout:
-        return WaitTimeout(self._command(), timeout, (self,), text)
+        return WaitTimeout(self.args, timeout, (self,), text)
 
     def _command(self) -> str:
         return quoted_pipeline(self.args)

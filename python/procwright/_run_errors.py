@@ -11,14 +11,11 @@ from ._timeout import as_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, NoReturn, TypeAlias
+    from typing import Any, NoReturn
 
     import procwright
 
     from ._types import Args, MaybeNone, Seconds
-
-    #: What came of a run, or of a pipeline.
-    _Result: TypeAlias = procwright.Result[Any, Any, Any] | procwright.PipelineResult[Any]
 
 _NOT_MADE = (
     "pass a Result, and a text. check_returncode() of a result raises the right one; in a test, "
@@ -31,7 +28,10 @@ class RunError(subprocess.SubprocessError):
     """A run that did not end as it should. `result` has all that came of it: a `Result`, or the
     `PipelineResult` of a pipeline."""
 
-    def __init__(self, result: _Result, text: str) -> None:
+    #: To a type checker it has what either has.
+    result: procwright._OfEither
+
+    def __init__(self, result: Any, text: str) -> None:
         if result is not None and not hasattr(result, "reason"):
             raise bad_type("result", result, _NOT_MADE)
         self.result = result
@@ -57,7 +57,8 @@ class RunError(subprocess.SubprocessError):
 
     @property
     def cmd(self) -> Args:
-        return self.result.args
+        args: Args = self.result.args
+        return args
 
     @property
     def output(self) -> str | bytes | None:
@@ -72,7 +73,7 @@ class RunError(subprocess.SubprocessError):
         return _output(self.result, "stderr")
 
 
-def _output(result: _Result, name: str) -> str | bytes | None:
+def _output(result: Any, name: str) -> str | bytes | None:
     try:
         data: str | bytes | None = getattr(result, name)
     except UnicodeError:
@@ -84,7 +85,7 @@ def _output(result: _Result, name: str) -> str | bytes | None:
 class RunTimeout(RunError, TimeoutExpired):  # type: ignore[misc, override]
     """The timeout came, and the run was stopped."""
 
-    def __init__(self, result: _Result, text: str, timeout: Seconds | None) -> None:
+    def __init__(self, result: Any, text: str, timeout: Seconds | None) -> None:
         RunError.__init__(self, result, text)
         # OSError's constructor leaves it empty.
         self.args = (result, text, timeout)
@@ -102,7 +103,7 @@ class IdleTimeout(RunTimeout):
     """No output came for the idle timeout, and the run was stopped."""
 
 
-def _again(idle: bool, result: _Result, text: str, timeout: Seconds | None) -> RunTimeout:
+def _again(idle: bool, result: Any, text: str, timeout: Seconds | None) -> RunTimeout:
     return (IdleTimeout if idle else RunTimeout)(result, text, timeout)
 
 
@@ -120,7 +121,9 @@ class Cancelled(RunError):
     `result` is None if it was cancelled before it was started: then nothing was.
     """
 
-    result: _Result | None  # type: ignore[assignment]
+    #: To a type checker it is always there: whoever passes a `Cancel` that may be set before the
+    #: call asks whether it is None.
+    result: procwright._OfEither | MaybeNone
 
     @property
     def cmd(self) -> Args | None:  # type: ignore[override]
@@ -136,7 +139,45 @@ class Cancelled(RunError):
 
 
 def _cancelled_before(text: str) -> Cancelled:
-    return Cancelled(None, text)  # type: ignore[arg-type]
+    return Cancelled(None, text)
+
+
+class _FailedBefore(CalledProcessError):
+    """A command of a map that has failed when an earlier one ran it: nothing but that is known.
+    `result` and what it has are None."""
+
+    def __init__(self, cmd: Args, text: str) -> None:
+        super().__init__(None, text)
+        self.args = (cmd, text)
+        self._cmd = cmd
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (failed_before, (self._cmd, self._text))
+
+    @property
+    def cmd(self) -> Args:
+        return self._cmd
+
+    @property
+    def returncode(self) -> MaybeNone:  # type: ignore[override]
+        return None
+
+    @property
+    def output(self) -> None:
+        return None
+
+    @property
+    def stderr(self) -> None:
+        return None
+
+
+# Users see one class.
+_FailedBefore.__name__ = _FailedBefore.__qualname__ = "CalledProcessError"
+
+
+def failed_before(cmd: Args, text: str) -> CalledProcessError:
+    """The error of a command that has failed when an earlier map ran it."""
+    return _FailedBefore(cmd, text)
 
 
 class OutputLimitExceeded(RunError):
@@ -146,7 +187,7 @@ class OutputLimitExceeded(RunError):
 class SystemFailure(RunError, OSError):
     """The system failed us while the program ran, and the run was stopped."""
 
-    def __init__(self, result: _Result, text: str, errno: int | None = None) -> None:
+    def __init__(self, result: Any, text: str, errno: int | None = None) -> None:
         RunError.__init__(self, result, text)
         self.errno = errno or None
         self.strerror = os.strerror(errno) if errno else None
@@ -157,6 +198,7 @@ for _public in (
     RunTimeout,
     IdleTimeout,
     CalledProcessError,
+    _FailedBefore,
     Cancelled,
     OutputLimitExceeded,
     SystemFailure,

@@ -15,7 +15,7 @@ from ._timed import line_within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
     from typing import Any, Literal, NoReturn, Self
 
@@ -332,7 +332,10 @@ class Writer(_core.Writer, WriteOnly):
     sent; a child that reads no more is a `BrokenPipeError`.
     """
 
-    __slots__ = ("_keeper", "_one")
+    __slots__ = ("_ask", "_keeper", "_one")
+
+    #: Gives the exception to raise for one which says that the child reads no more.
+    _ask: Callable[[BaseException], BaseException]
 
     #: Keeps the child, None if that is detached.
     _keeper: Any
@@ -349,15 +352,20 @@ class Writer(_core.Writer, WriteOnly):
     def write(self, data: Data, /) -> int:
         """Writes all of it, and blocks until the pipe has taken it. How many bytes.
 
-        Raises `BrokenPipeError` when the child reads no more, `StreamClosed`. After a
+        Raises `BrokenPipeError` when the child reads no more, with how that has ended; of one that
+        was stopped for a limit that it was spawned with what `wait` raises; `StreamClosed`. After a
         KeyboardInterrupt `bytes_written` tells how far it came.
         """
         if not isinstance(data, (bytes, bytearray)):
             hint = "pass bytes; a stream for a str comes with text=True"
             data = checked_data("data", data, hint)
         self._alive()
-        with self._one:
-            return self._write_all(data)
+        try:
+            with self._one:
+                return self._write_all(data)
+        except BrokenPipeError as error:
+            told = self._ask(error)
+            raise told from told.__cause__
 
     def writelines(self, lines: Iterable[Data], /) -> None:
         """Writes each."""

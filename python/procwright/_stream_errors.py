@@ -147,16 +147,18 @@ class Stalled(subprocess.SubprocessError):
 
 
 class _ReadTimeout(WaitTimeout):
+    #: What was waited for.
+    _what: str = ""
     #: The lines that say what the child waits for or does.
     _doing: str = ""
 
     def __str__(self) -> str:
-        what = self.cmd.removeprefix("a ")
+        what = self._what.removeprefix("a ")
         said = f"no {what} within {shown_seconds(self.timeout)}; nothing is lost"
         return said + self._doing
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (read_timeout, (self.cmd, self.timeout, None, self._doing))
+        return (_read_timeout, (self.cmd, self.timeout, (), self._what, self._doing))
 
 
 # Users see one class: that this one has words of its own is a detail.
@@ -166,7 +168,17 @@ _ReadTimeout.__name__ = _ReadTimeout.__qualname__ = "WaitTimeout"
 def read_timeout(what: str, timeout: Seconds | None, stream: Any, doing: str = "") -> WaitTimeout:
     """The error of a read with a time limit. `what` was waited for; `doing` are the lines that say
     what the child waits for or does."""
-    error = _ReadTimeout(what, timeout, () if stream is None else (stream,))
+    binary = getattr(stream, "buffer", stream)
+    keeper = getattr(getattr(binary, "_stream", binary), "_keeper", None)
+    cmd = what if keeper is None else keeper.args
+    return _read_timeout(cmd, timeout, (stream,), what, doing)
+
+
+def _read_timeout(
+    cmd: Any, timeout: Seconds | None, pending: tuple[object, ...], what: str, doing: str
+) -> WaitTimeout:
+    error = _ReadTimeout(cmd, timeout, pending)
+    error._what = what
     error._doing = doing
     return error
 
@@ -178,16 +190,24 @@ class EndedBeforeMatch(subprocess.SubprocessError):
     `pattern` what was looked for, and `lines` the last lines that came.
     """
 
-    def __init__(self, cmd: str, returncode: int | None, pattern: Any, lines: list[Any]) -> None:
-        super().__init__(cmd, returncode, pattern, lines)
+    def __init__(
+        self,
+        cmd: Any,
+        returncode: int | None,
+        pattern: Any,
+        lines: list[Any],
+        command: str | None = None,
+    ) -> None:
+        super().__init__(cmd, returncode, pattern, lines, command)
         self.cmd = cmd
+        self._command = str(cmd) if command is None else command
         self.returncode = returncode
         self.pattern = pattern
         self.lines = lines
 
     def __str__(self) -> str:
         how = "closed its output" if self.returncode is None else _ended(self.returncode)
-        return f"{self.cmd} {how} before it said {self.pattern!r}{_tail(self.lines)}"
+        return f"{self._command} {how} before it said {self.pattern!r}{_tail(self.lines)}"
 
 
 class MatchTimeout(WaitTimeout):
@@ -196,10 +216,11 @@ class MatchTimeout(WaitTimeout):
     `pattern` is what was looked for, `lines` are the last lines that came.
     """
 
-    #: The lines that say what the child waits for or does.
+    #: What was started, in a line, and the lines that say what it waits for or does.
+    _command: str = ""
     _doing: str = ""
 
-    def __init__(self, cmd: str, timeout: Seconds | None, pattern: Any, lines: list[Any]) -> None:
+    def __init__(self, cmd: Any, timeout: Seconds | None, pattern: Any, lines: list[Any]) -> None:
         super().__init__(cmd, timeout)
         self.pattern = pattern
         self.lines = lines
@@ -211,19 +232,21 @@ class MatchTimeout(WaitTimeout):
         # It is what one who has seen its last lines would not think of.
         by_line = newline in text or escaped in text
         hint = " (which is looked for in one line at a time)" if by_line else ""
-        said = f"{self.cmd} did not say {self.pattern!r}{hint} within {within}"
+        said = f"{self._command or self.cmd} did not say {self.pattern!r}{hint} within {within}"
         return f"{said}{_tail(self.lines)}{self._doing}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (match_timeout, (self.cmd, self.timeout, self.pattern, self.lines, self._doing))
+        parts = (self.cmd, self.timeout, self.pattern, self.lines, self._command, self._doing)
+        return (match_timeout, parts)
 
 
 def match_timeout(
-    cmd: str, timeout: Seconds | None, pattern: Any, lines: list[Any], doing: str
+    cmd: Any, timeout: Seconds | None, pattern: Any, lines: list[Any], command: str, doing: str
 ) -> MatchTimeout:
-    """The error of a search whose time is up. `doing` are the lines that say what the child waits
-    for or does."""
+    """The error of a search whose time is up. `command` is what was started, in a line, and `doing`
+    are the lines that say what it waits for or does."""
     error = MatchTimeout(cmd, timeout, pattern, lines)
+    error._command = command
     error._doing = doing
     return error
 

@@ -8,7 +8,6 @@ import re
 
 from . import _core
 from ._invalid import bad_type, bad_value
-from ._options import quoted
 from ._stream import binary
 from ._timeout import Deadline, seconds
 
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
         @property
         def returncode(self) -> int | None: ...
         def wait(self, timeout: Seconds | None) -> int | None: ...
+        def _command(self) -> str: ...
 
 
 #: Number of the last lines that an error tells.
@@ -100,7 +100,9 @@ def searching(
             look = None if child._keeper is None else child._keeper.look(seconds(timeout))
             doing = "" if look is None else (yield Look(look))
             lines = search.last_lines()
-            raise match_timeout(quoted(child.args), timeout, search.pattern.pattern, lines, doing)
+            looked_for = search.pattern.pattern
+            command = child._command()
+            raise match_timeout(child.args, timeout, looked_for, lines, command, doing)
         fds = [one.binary.readiness_fd() for one in search.open]
         if not ended:
             came = yield Sleep([*fds, child.process._handle], left)
@@ -246,7 +248,8 @@ class _Search:
     def give_up(self, child: _Started, code: int | None) -> NoReturn:
         from ._stream_errors import EndedBeforeMatch
 
-        raise EndedBeforeMatch(quoted(child.args), code, self.pattern.pattern, list(self.lines))
+        looked_for, lines = self.pattern.pattern, list(self.lines)
+        raise EndedBeforeMatch(child.args, code, looked_for, lines, child._command())
 
 
 def names_ends(pattern: Any) -> bool:

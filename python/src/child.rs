@@ -330,6 +330,16 @@ impl Child {
         self.child.stopped_for().map(Reason::name)
     }
 
+    /// What was started, as a person would type it.
+    fn command_line(&self) -> String {
+        self.child.command_line()
+    }
+
+    /// Whether the stop for a limit of its own goes on.
+    fn is_stopping(&self) -> bool {
+        self.child.is_stopping()
+    }
+
     /// What is to be said of a program that has exited while others hold its outputs; None if it
     /// lives, or nobody holds what is read here.
     fn held(&self, py: Python<'_>) -> Option<String> {

@@ -237,3 +237,30 @@ def test_what_was_caught_in_the_block_is_not_raised_by_its_end(child):
         spawn([child, "sleep-forever"], timeout=0.05) as it,
     ):
         assert it.stdout.read() == b""
+
+
+@pytest.mark.parametrize(
+    ("args", "shell", "shown"),
+    [(["sleep", "1000"], False, "sleep 1000"), ("sleep 1000", True, "/bin/sh -c 'sleep 1000'")],
+)
+def test_the_cmd_of_a_wait_is_what_was_started(args, shell, shown):
+    one = spawn(args, shell=shell, stop=SOON, text=True)
+    for wait in (
+        lambda: one.wait(0),
+        lambda: one.wait(0.1),
+        lambda: one.stdout.readline(timeout=0),
+        lambda: one.wait_for("x", 0),
+        lambda: one.communicate(timeout=0),
+    ):
+        with pytest.raises(WaitTimeout) as caught:
+            wait()
+        for error in (caught.value, pickle.loads(pickle.dumps(caught.value))):
+            assert error.cmd == args
+            assert shown in str(error)
+            assert f"'{shown}" not in str(error)
+    one.stop()
+    with pytest.raises(procwright.EndedBeforeMatch) as caught:
+        spawn("true 1", shell=True, text=True).wait_for("x")
+    for error in (caught.value, pickle.loads(pickle.dumps(caught.value))):
+        assert error.cmd == "true 1"
+        assert str(error).startswith("/bin/sh -c 'true 1' exited")

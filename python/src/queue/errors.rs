@@ -128,3 +128,10 @@ pub(super) fn is_end(py: Python<'_>, error: &PyErr) -> PyResult<bool> {
     let class = py.import(QUEUES)?.getattr("_EndOfQueue")?;
     Ok(error.is_instance(py, &class))
 }
+
+/// True for an exception which says that the other side has closed its end, or has died.
+pub(super) fn is_of_other_side(py: Python<'_>, error: &PyErr) -> PyResult<bool> {
+    let module = py.import(QUEUES)?;
+    Ok(error.is_instance(py, &module.getattr("Closed")?)
+        || error.is_instance(py, &module.getattr("ReceiverDead")?))
+}

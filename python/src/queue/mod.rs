@@ -25,6 +25,7 @@
 //! guard                          an end in use, with a message in place or without
 //! endpoint                       a place for an end
 //! deferred, lends                what the next call is told; which memory an end lends
+//! other_side                     what has become of a child at the other side
 //! stat                           a queue from outside
 //! arguments                      numbers and words of callers
 //! pickled, invitation            objects as messages; places at a queue on their way
@@ -43,6 +44,7 @@ mod guard;
 mod invitation;
 mod lends;
 mod message_bytes;
+mod other_side;
 mod pickled;
 mod readiness;
 mod receiver;

@@ -15,6 +15,7 @@ use super::calls::call_python;
 use super::endpoint::Endpoint;
 use super::errors::{QueueSide, Unavailable, is_end, receive_error, unavailable};
 use super::guard::{EndpointGuard, InPlace, OwnedReceiver};
+use super::other_side::OtherSide;
 use super::readiness::CachedReadiness;
 use super::waiting::deadline;
 use super::{Invitation, Sender, View, arguments, copy, unpickled, waiting};
@@ -46,6 +47,7 @@ use crate::python;
 pub(crate) struct Receiver {
     endpoint: Arc<Endpoint<queue::Receiver>>,
     readiness: CachedReadiness,
+    other_side: OtherSide,
 }
 
 /// The receiver in use by a call.
@@ -201,14 +203,12 @@ impl Receiver {
         py: Python<'py>,
         #[pyo3(from_py_with = arguments::timeout)] timeout: Option<Timeout>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let receiver = self.take_to_receive(py)?;
-        let message = waiting::for_message(py, receiver, deadline(timeout), &self.readiness)?;
-        received(py, message, Ok).map(|(bytes, _)| bytes)
+        self.other_side.told(py, self.received(py, timeout))
     }
 
     /// Receives a message if there is one, else raises `Empty`, a `queue.Empty`.
     fn try_recv<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        match self._poll(py)? {
+        match self.other_side.told(py, self._poll(py))? {
             Some(message) => Ok(message),
             None => Err(receive_error(py, &Error::Empty)),
         }
@@ -236,27 +236,8 @@ impl Receiver {
         #[pyo3(from_py_with = arguments::most)] most: usize,
         #[pyo3(from_py_with = arguments::timeout)] timeout: Option<Timeout>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let receiver = self.take_to_receive(py)?;
-        let messages = PyList::empty(py);
-        let mut message = waiting::for_message(py, receiver, deadline(timeout), &self.readiness)?;
-        loop {
-            let receiver = match received(py, message, |bytes| messages.append(bytes)) {
-                Ok(((), receiver)) => receiver,
-                Err(error) if messages.is_empty() => return Err(error),
-                // Memory has lasted for these messages.
-                Err(_) => return Ok(messages),
-            };
-            if messages.len() >= most {
-                return Ok(messages);
-            }
-            message = match receiver.lend(queue::Receiver::try_recv_view) {
-                Ok(next) => next,
-                Err((receiver, error)) => {
-                    receiver.defer_damage(py, &error);
-                    return Ok(messages);
-                }
-            };
-        }
+        self.other_side
+            .told(py, self.received_many(py, most, timeout))
     }
 
     /// Receives a message without a copy, to be read where it is: a `View`.
@@ -272,20 +253,18 @@ impl Receiver {
         py: Python<'_>,
         #[pyo3(from_py_with = arguments::timeout)] timeout: Option<Timeout>,
     ) -> PyResult<Py<View>> {
-        let receiver = self.take_owned(py)?;
-        receiver.endpoint().raise_deferred(py)?;
-        let message = waiting::for_message(py, receiver, deadline(timeout), &self.readiness)?;
-        View::new(py, message)
+        self.other_side.told(py, self.lent(py, timeout))
     }
 
     /// Receives a message without a copy if there is one, else raises `Empty`.
     fn try_recv_view(&self, py: Python<'_>) -> PyResult<Py<View>> {
         let receiver = self.take_owned(py)?;
         receiver.endpoint().raise_deferred(py)?;
-        match receiver.lend(queue::Receiver::try_recv_view) {
+        let found = match receiver.lend(queue::Receiver::try_recv_view) {
             Ok(message) => View::new(py, message),
             Err((_, error)) => Err(receive_error(py, &error)),
-        }
+        };
+        self.other_side.told(py, found)
     }
 
     /// An object, for `ObjectReceiver`, with which that is documented.
@@ -356,6 +335,20 @@ impl Receiver {
         Ok(())
     }
 
+    /// Has `ask` called with an error which says that the senders have gone, for the exception to
+    /// raise: of the queue of a child, that may know why.
+    fn _ask(&self, ask: Py<PyAny>) {
+        self.other_side.set(ask);
+    }
+
+    /// The exception to raise for an error of a call that asks nobody itself.
+    fn _told(&self, py: Python<'_>, error: Bound<'_, PyAny>) -> Py<PyAny> {
+        let told: PyResult<()> = self
+            .other_side
+            .told(py, Err(PyErr::from_value(error.clone())));
+        told.map_or_else(|found| found.into_value(py).into_any(), |()| error.unbind())
+    }
+
     /// Closes it: senders are told so, and what was not received is lost.
     ///
     /// Any thread may call this, any number of times; it returns at once. A call that waits for
@@ -399,7 +392,8 @@ impl Receiver {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        match self.recv(py, None) {
+        // Its end is that of the iteration, whatever has become of the child.
+        match self.received(py, None) {
             Ok(message) => Ok(Some(message)),
             Err(error) if is_end(py, &error)? => Ok(None),
             Err(error) => Err(error),
@@ -439,7 +433,54 @@ impl Receiver {
         Ok(Receiver {
             endpoint: Arc::new(Endpoint::new(made, Some(waker))),
             readiness: CachedReadiness::default(),
+            other_side: OtherSide::default(),
         })
+    }
+
+    fn received<'py>(
+        &self,
+        py: Python<'py>,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let receiver = self.take_to_receive(py)?;
+        let message = waiting::for_message(py, receiver, deadline(timeout), &self.readiness)?;
+        received(py, message, Ok).map(|(bytes, _)| bytes)
+    }
+
+    fn received_many<'py>(
+        &self,
+        py: Python<'py>,
+        most: usize,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let receiver = self.take_to_receive(py)?;
+        let messages = PyList::empty(py);
+        let mut message = waiting::for_message(py, receiver, deadline(timeout), &self.readiness)?;
+        loop {
+            let receiver = match received(py, message, |bytes| messages.append(bytes)) {
+                Ok(((), receiver)) => receiver,
+                Err(error) if messages.is_empty() => return Err(error),
+                // Memory has lasted for these messages.
+                Err(_) => return Ok(messages),
+            };
+            if messages.len() >= most {
+                return Ok(messages);
+            }
+            message = match receiver.lend(queue::Receiver::try_recv_view) {
+                Ok(next) => next,
+                Err((receiver, error)) => {
+                    receiver.defer_damage(py, &error);
+                    return Ok(messages);
+                }
+            };
+        }
+    }
+
+    fn lent(&self, py: Python<'_>, timeout: Option<Timeout>) -> PyResult<Py<View>> {
+        let receiver = self.take_owned(py)?;
+        receiver.endpoint().raise_deferred(py)?;
+        let message = waiting::for_message(py, receiver, deadline(timeout), &self.readiness)?;
+        View::new(py, message)
     }
 
     fn take(&self, py: Python<'_>) -> PyResult<ReceiverGuard<'_>> {

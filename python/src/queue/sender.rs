@@ -12,6 +12,7 @@ use super::endpoint::Endpoint;
 use super::errors::send_error;
 use super::guard::EndpointGuard;
 use super::message_bytes::MessageBytes;
+use super::other_side::OtherSide;
 use super::pickled::Pickled;
 use super::waiting::deadline;
 use super::{Invitation, Reservation, arguments, copy, waiting};
@@ -30,6 +31,7 @@ pub(crate) struct Sender {
     endpoint: Arc<Endpoint<queue::Sender>>,
     overflow: Overflow,
     limit: Option<usize>,
+    other_side: OtherSide,
 }
 
 #[pymethods]
@@ -129,21 +131,16 @@ impl Sender {
         #[pyo3(from_py_with = arguments::timeout)] timeout: Option<Timeout>,
     ) -> PyResult<()> {
         let data = MessageBytes::from_object("data", data)?;
-        let mut sender = self.take(py)?;
-        if data.len() >= copy::LONG && self.waits(timeout) {
-            wait_for_room(py, &mut sender, data.len(), timeout)?;
-        }
-        if !send_now(py, &mut sender, data.as_slice())? {
-            self.send_overflowing(py, &mut sender, data.as_slice(), timeout)?;
-        }
-        Ok(())
+        let sent = self.send_bytes(py, data.as_slice(), timeout);
+        self.other_side.told(py, sent)
     }
 
     /// Sends a message if there is room now, whatever is to happen otherwise; else raises
     /// `Full`, a `queue.Full`.
     fn try_send(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
         let data = MessageBytes::from_object("data", data)?;
-        match send_now(py, &mut *self.take(py)?, data.as_slice())? {
+        let sent = send_now(py, &mut *self.take(py)?, data.as_slice());
+        match self.other_side.told(py, sent)? {
             true => Ok(()),
             false => Err(send_error(py, &Error::Full)),
         }
@@ -166,8 +163,9 @@ impl Sender {
         match result {
             Ok(()) => Ok(sent),
             Err(error) => {
+                drop(sender);
                 error.value(py).setattr("sent", sent)?;
-                Err(error)
+                self.other_side.told(py, Err(error))
             }
         }
     }
@@ -188,14 +186,7 @@ impl Sender {
         #[pyo3(from_py_with = arguments::length)] length: usize,
         #[pyo3(from_py_with = arguments::timeout)] timeout: Option<Timeout>,
     ) -> PyResult<Reservation> {
-        let mut sender = EndpointGuard::acquire(py, Arc::clone(&self.endpoint))?;
-        if self.waits(timeout) {
-            wait_for_room(py, &mut sender, length, timeout)?;
-        }
-        match sender.lend(|sender| sender.reserve(length)) {
-            Ok(message) => Ok(Reservation::new(message)),
-            Err((_, error)) => Err(send_error(py, &error)),
-        }
+        self.other_side.told(py, self.reserved(py, length, timeout))
     }
 
     /// Sends an object. With `waits` false, only if there is room now.
@@ -206,48 +197,8 @@ impl Sender {
         #[pyo3(from_py_with = arguments::timeout)] timeout: Option<Timeout>,
         waits: bool,
     ) -> PyResult<()> {
-        // Pickling goes first, before the sender is taken: code in it may send, too.
-        let message = Pickled::new(object)?;
-        let mut sender = self.take(py)?;
-        if let Some(short) = message.short() {
-            return match send_now(py, &mut sender, &short)? {
-                true => Ok(()),
-                false if waits => self.send_overflowing(py, &mut sender, &short, timeout),
-                false => Err(send_error(py, &Error::Full)),
-            };
-        }
-        let length = message.len();
-        if !waits {
-            let none = sender.wait_for_room(length, Duration::ZERO, || true);
-            let none = none.map_err(|error| match error {
-                Error::TimedOut => Error::Full,
-                error => error,
-            });
-            none.map_err(|error| send_error(py, &error))?;
-        } else if self.waits(timeout) {
-            wait_for_room(py, &mut sender, length, timeout)?;
-        }
-        let parts = message.parts();
-        let mut join = || {
-            let mut place = sender.reserve(length)?;
-            let mut rest = &mut *place;
-            for part in &parts {
-                let (here, behind) = rest.split_at_mut(part.len());
-                here.copy_from_slice(part);
-                rest = behind;
-            }
-            place.commit();
-            Ok(())
-        };
-        let joined = match length < copy::LONG {
-            true => join(),
-            false => py.detach(join),
-        };
-        match joined {
-            // The core has counted it.
-            Err(Error::Full) if self.overflow == Overflow::DropNewest => Ok(()),
-            joined => joined.map_err(|error| send_error(py, &error)),
-        }
+        let sent = self.send_pickled(py, object, timeout, waits);
+        self.other_side.told(py, sent)
     }
 
     /// Another one for the same queue, in this process: for another thread.
@@ -269,7 +220,16 @@ impl Sender {
                 waiting::for_place(py, opening, deadline(wait))?
             }
         };
-        Sender::from_result(py, made, overflow.unwrap_or(self.overflow), self.limit)
+        let mut made =
+            Sender::from_result(py, made, overflow.unwrap_or(self.overflow), self.limit)?;
+        made.other_side = self.other_side.shared(py);
+        Ok(made)
+    }
+
+    /// Has `ask` called with an error which says that the receiver has gone, for the exception to
+    /// raise: of the queue of a child, that may know why.
+    fn _ask(&self, ask: Py<PyAny>) {
+        self.other_side.set(ask);
     }
 
     /// How many messages were thrown away under "drop_newest".
@@ -345,7 +305,86 @@ impl Sender {
             endpoint: Arc::new(Endpoint::new(sender, None)),
             overflow,
             limit,
+            other_side: OtherSide::default(),
         })
+    }
+
+    fn send_bytes(&self, py: Python<'_>, message: &[u8], timeout: Option<Timeout>) -> PyResult<()> {
+        let mut sender = self.take(py)?;
+        if message.len() >= copy::LONG && self.waits(timeout) {
+            wait_for_room(py, &mut sender, message.len(), timeout)?;
+        }
+        if !send_now(py, &mut sender, message)? {
+            self.send_overflowing(py, &mut sender, message, timeout)?;
+        }
+        Ok(())
+    }
+
+    fn send_pickled(
+        &self,
+        py: Python<'_>,
+        object: &Bound<'_, PyAny>,
+        timeout: Option<Timeout>,
+        waits: bool,
+    ) -> PyResult<()> {
+        // Pickling goes first, before the sender is taken: code in it may send, too.
+        let message = Pickled::new(object)?;
+        let mut sender = self.take(py)?;
+        if let Some(short) = message.short() {
+            return match send_now(py, &mut sender, &short)? {
+                true => Ok(()),
+                false if waits => self.send_overflowing(py, &mut sender, &short, timeout),
+                false => Err(send_error(py, &Error::Full)),
+            };
+        }
+        let length = message.len();
+        if !waits {
+            let none = sender.wait_for_room(length, Duration::ZERO, || true);
+            let none = none.map_err(|error| match error {
+                Error::TimedOut => Error::Full,
+                error => error,
+            });
+            none.map_err(|error| send_error(py, &error))?;
+        } else if self.waits(timeout) {
+            wait_for_room(py, &mut sender, length, timeout)?;
+        }
+        let parts = message.parts();
+        let mut join = || {
+            let mut place = sender.reserve(length)?;
+            let mut rest = &mut *place;
+            for part in &parts {
+                let (here, behind) = rest.split_at_mut(part.len());
+                here.copy_from_slice(part);
+                rest = behind;
+            }
+            place.commit();
+            Ok(())
+        };
+        let joined = match length < copy::LONG {
+            true => join(),
+            false => py.detach(join),
+        };
+        match joined {
+            // The core has counted it.
+            Err(Error::Full) if self.overflow == Overflow::DropNewest => Ok(()),
+            joined => joined.map_err(|error| send_error(py, &error)),
+        }
+    }
+
+    fn reserved(
+        &self,
+        py: Python<'_>,
+        length: usize,
+        timeout: Option<Timeout>,
+    ) -> PyResult<Reservation> {
+        let mut sender = EndpointGuard::acquire(py, Arc::clone(&self.endpoint))?;
+        if self.waits(timeout) {
+            wait_for_room(py, &mut sender, length, timeout)?;
+        }
+        match sender.lend(|sender| sender.reserve(length)) {
+            Ok(message) => Ok(Reservation::new(message)),
+            Err((_, error)) => Err(send_error(py, &error)),
+        }
     }
 
     fn take(

@@ -74,6 +74,7 @@ module Procwright
   class Child
     include Process::Owner
     include Waitable
+    include OtherSide
     include NamesOfOthers::OfChild
 
     # @return [Array<String>] the program and its arguments
@@ -255,7 +256,9 @@ module Procwright
 
     # The receiver of what it sends, if it was spawned with `channel: :from_child`: its program
     # calls {Queue::Sender.of_parent}. Every call gives the same receiver. Once the child has
-    # ended, and what it had sent was received, that is closed.
+    # ended, and what it had sent was received, that is closed, and says how the child has ended. Of
+    # one that was stopped for a limit that it was spawned with, {Queue::Receiver#recv} and its like
+    # raise what {#wait} does; `pop` and `each` come to their end.
     # @return [Queue::Receiver]
     # @raise [Queue::NoChannel]
     def receiver = @receiver ||= kept(Queue::Receiver.of(@native.receiver))
@@ -265,7 +268,9 @@ module Procwright
     # `spawn` closes it, so that the program comes to the end of what it receives.
     # @param timeout [Numeric, nil] seconds
     # @return [Queue::Sender]
-    # @raise [Queue::NoChannel] if there is none, or it ends before
+    # @raise [Queue::NoChannel] if there is none, or it ends before: with how it has ended
+    # @raise [TimeoutExpired, IdleTimeout, OutputLimitExceeded, Cancelled] as {#wait}, and so do the
+    #   calls of the sender
     # @raise [Queue::TimedOut] then it can be called again
     def sender(timeout: nil)
       @sender ||= begin
@@ -273,6 +278,8 @@ module Procwright
         native = Fibers.on_thread { @native.sender(seconds) } or raise Queue::TimedOut.new("receiver of the child", seconds)
         kept(Queue::Sender.of(native, :block, nil))
       end
+    rescue Queue::NoChannel => e
+      other_side_gone(e)
     end
 
     # A monitor that knows for one load from memory whether it is alive. The child watches this
@@ -520,6 +527,18 @@ module Procwright
       return unless @native.stopped_for
 
       Run.raise_for(@result || result_of([nil, nil]), @on_timeout)
+    end
+    alias raise_stop_reason raise_if_stopped
+
+    def await_end(seconds) = wait_status(seconds)
+
+    def being_stopped? = @native.stopping?
+
+    # What came of it, nil while it is alive or being stopped.
+    def past_result
+      return @result if @result || being_stopped? || @native.poll.nil?
+
+      result_of(@communication ? @communication.peek : [nil, nil])
     end
 
     # The result, once all is read.

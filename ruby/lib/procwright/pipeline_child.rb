@@ -40,6 +40,7 @@ module Procwright
   # its `stop` says: as a {Child} is.
   class PipelineChild
     include Waitable
+    include OtherSide
     include NamesOfOthers::OfPipelineChild
 
     # @return [Array<Array<String>>] the program and the arguments of each stage
@@ -285,6 +286,19 @@ module Procwright
     end
 
     # Raises what all were stopped for, unless the caller did it, who needs no exception for that.
+    def await_end(seconds) = Fibers.on_thread { @native.wait(seconds) }
+
+    # Not known before its end.
+    def being_stopped? = false
+
+    # What came of it, nil while it goes on.
+    def past_result = poll
+
+    def raise_stop_reason
+      past = past_result if @native.ours?
+      raise_if_stopped(past) if past
+    end
+
     def raise_if_stopped(result)
       Run.raise_for(result, @on_timeout) unless @stopped && result.reason == :cancelled
       result

@@ -497,6 +497,11 @@ impl Child {
         self.shared.past_limit_stop().map(|stop| stop.reached)
     }
 
+    /// Whether it is being stopped for a limit.
+    pub(crate) fn has_limit_stop_under_way(&self) -> bool {
+        self.shared.limit_stop_under_way().is_some()
+    }
+
     pub(super) fn shared(&self) -> &SharedChild {
         &self.shared
     }

@@ -26,6 +26,24 @@ impl Child {
         self.reached_bound().map(|reached| reason_of(reached).0)
     }
 
+    /// True while it is being stopped for a limit of its own: [`wait`](Child::wait) is for the end
+    /// of that as well, which is a grace and some moments away at most. It begins before the
+    /// program gets the first signal, so that whoever finds a pipe broken by that stop finds this
+    /// true or [`stopped_for`](Child::stopped_for) there.
+    ///
+    /// ```
+    /// use procwright::Command;
+    /// use std::time::Duration;
+    ///
+    /// let child = Command::new("sleep").arg("60").timeout(Duration::from_millis(10)).spawn()?;
+    /// child.wait(None)?;
+    /// assert!(!child.is_stopping() && child.stopped_for().is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn is_stopping(&self) -> bool {
+        self.has_limit_stop_under_way()
+    }
+
     /// The report that a [`run`](crate::Command::run) gives, for a child that has ended;
     /// none while it is alive or being stopped for a limit. Reaps it, and does not wait.
     ///

@@ -49,6 +49,7 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     class.define_method("stop", method!(Child::stop, 1))?;
     class.define_method("stop_in_background", method!(Child::stop_in_background, 0))?;
     class.define_method("stopped_for", method!(Child::stopped_for, 0))?;
+    class.define_method("stopping?", method!(Child::is_stopping, 0))?;
     class.define_method("explain_timeout", method!(Child::explain_timeout, 3))?;
     class.define_method("explain_silence", method!(Child::explain_silence, 1))?;
     class.define_method("waiting_for", method!(Child::waiting_for, 0))?;
@@ -304,6 +305,11 @@ impl Child {
     /// The reason of a child that was stopped for a limit of its own.
     fn stopped_for(&self) -> Option<&'static str> {
         self.child.stopped_for().map(Reason::name)
+    }
+
+    /// Whether the stop for a limit of its own goes on.
+    fn is_stopping(&self) -> bool {
+        self.child.is_stopping()
     }
 
     /// What is to be said when a wait of so many seconds has come to its time, having read so

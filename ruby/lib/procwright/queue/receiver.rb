@@ -102,12 +102,18 @@ module Procwright
       def recv(timeout: nil)
         seconds = Arguments.seconds("timeout", timeout)
         receive(seconds) or raise TimedOut.new("message", seconds)
+      rescue Closed => e
+        gone(e)
       end
 
       # Receives a message if there is one now.
       # @return [String, nil]
       # @raise [Closed] and what else {#recv} raises
-      def try_recv = @native.try_recv
+      def try_recv
+        @native.try_recv
+      rescue Closed => e
+        gone(e)
+      end
 
       # Waits for a message, and receives it and what has come besides. Each sender's are in
       # their order.
@@ -123,6 +129,8 @@ module Procwright
                  @native.recv_many(most, seconds)
                end
         many or raise TimedOut.new("message", seconds)
+      rescue Closed => e
+        gone(e)
       end
 
       # Thread::Queue#pop: the next message; nil if there will be none, or after the timeout.
@@ -190,6 +198,9 @@ module Procwright
       private
 
       # The next message; nil if the timeout comes first.
+      # Raises the error of a queue whose senders have gone: of a child's, why.
+      def gone(error) = @child ? @child.other_side_gone(error) : raise(error)
+
       def receive(seconds)
         return @native.recv(seconds) unless Fibers.scheduled?
 

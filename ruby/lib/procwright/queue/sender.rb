@@ -108,12 +108,18 @@ module Procwright
         return self if sent_within?(message, seconds)
 
         raise TimedOut.new("room", seconds)
+      rescue Closed, ReceiverDead => e
+        gone(e)
       end
 
       # Sends a message if there is room now, whatever is to happen otherwise.
       # @return [Boolean] true if there was
       # @note Raises as {#send} does
-      def try_send(message) = @native.try_send(bytes_of("message", message))
+      def try_send(message)
+        @native.try_send(bytes_of("message", message))
+      rescue Closed, ReceiverDead => e
+        gone(e)
+      end
 
       # Thread::SizedQueue#push: sends a message.
       # @param non_block [Boolean] true to raise {Full} rather than to wait
@@ -122,9 +128,11 @@ module Procwright
       def push(message, non_block = false, timeout: nil)
         return (self if sent_within?(message, Arguments.seconds("timeout", timeout))) unless non_block
         raise ArgumentError, "can't set a timeout if non_block is enabled" unless timeout.nil?
-        raise Full, "queue full" unless try_send(message)
+        raise Full, "queue full" unless @native.try_send(bytes_of("message", message))
 
         self
+      rescue Closed, ReceiverDead => e
+        gone(e)
       end
       alias enq push
 
@@ -147,6 +155,8 @@ module Procwright
         return sent if all
 
         raise TimedOut.new("room", seconds).tap { |error| error.instance_variable_set(:@sent, sent) }
+      rescue Closed, ReceiverDead => e
+        gone(e)
       end
 
       # @return [Symbol] the treatment of a message that finds no room
@@ -177,7 +187,10 @@ module Procwright
       # @note Raises as {Sender.attach} does
       def dup(wait: 0)
         native = Sender.waiting(wait) { |seconds| @native.another(seconds) }
-        self.class.allocate.tap { |sender| sender.instance_variable_set(:@native, native) }
+        self.class.allocate.tap do |sender|
+          sender.instance_variable_set(:@native, native)
+          sender.instance_variable_set(:@child, @child)
+        end
       end
 
       # @private
@@ -189,6 +202,9 @@ module Procwright
       attr_reader :native
 
       private
+
+      # Raises the error of a queue whose receiver has gone: of a child's, why.
+      def gone(error) = @child ? @child.other_side_gone(error) : raise(error)
 
       def bytes_of(name, message) = Arguments.string(name, message, "a message is a String, such as Marshal.dump(object)")
 

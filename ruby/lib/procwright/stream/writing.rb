@@ -49,6 +49,8 @@ module Procwright
       check_writable
       @native.write_now("#{object}") ||
         (exception ? raise(IO::EAGAINWaitWritable, "write would block") : :wait_writable)
+    rescue Errno::EPIPE => e
+      @child ? @child.other_side_gone(e) : raise
     end
 
     # Writes it as it is: nothing is encoded.
@@ -67,10 +69,11 @@ module Procwright
 
     def fsync = 0
     def fdatasync = 0
-    def sync = true
+    def sync = @sync.nil? ? !@reads : @sync
 
-    # Does nothing, as {#flush}.
+    # What was written is in the pipe, whatever this says.
     def sync=(value)
+      @sync = value ? true : false
       value
     end
 
@@ -84,6 +87,8 @@ module Procwright
       done = @native.write_now(bytes) || 0
       Fibers.on_thread { @native.write(bytes.byteslice(done..)) } if done < bytes.bytesize
       bytes.bytesize
+    rescue Errno::EPIPE => e
+      @child ? @child.other_side_gone(e) : raise
     end
 
     # The half of {#print}, which the extension calls.

@@ -1,0 +1,56 @@
+//! What has become of the process at the other side, where a child of this one has it.
+
+use std::sync::OnceLock;
+
+use pyo3::prelude::*;
+
+use super::errors::is_of_other_side;
+
+/// What is asked about an error which says that the other side has gone. Nothing but for a queue
+/// to or from a child: of others nobody here knows the process.
+#[derive(Debug, Default)]
+pub(super) struct OtherSide(OnceLock<Py<PyAny>>);
+
+impl OtherSide {
+    /// From now on `ask` is called with such an error, and gives the exception to raise. It keeps
+    /// nothing of this object, which the garbage collector would not see.
+    pub(super) fn set(&self, ask: Py<PyAny>) {
+        // The first one is of the same child.
+        let _ = self.0.set(ask);
+    }
+
+    /// The object that is asked, for another end of the same queue.
+    pub(super) fn shared(&self, py: Python<'_>) -> OtherSide {
+        let other = OtherSide::default();
+        if let Some(ask) = self.0.get() {
+            other.set(ask.clone_ref(py));
+        }
+        other
+    }
+
+    /// The result of a call that has let go of its end of the queue: to ask may take a moment.
+    pub(super) fn told<T>(&self, py: Python<'_>, result: PyResult<T>) -> PyResult<T> {
+        let error = match result {
+            Err(error) if self.0.get().is_some() => error,
+            result => return result,
+        };
+        Err(self.in_place_of(py, error))
+    }
+
+    #[cold]
+    fn in_place_of(&self, py: Python<'_>, error: PyErr) -> PyErr {
+        let Some(ask) = self.0.get() else {
+            return error;
+        };
+        match is_of_other_side(py, &error) {
+            Ok(true) => {}
+            Ok(false) => return error,
+            Err(failed) => return failed,
+        }
+        let found = ask.call1(py, (error.value(py),));
+        found.map_or_else(
+            |failed| failed,
+            |found| PyErr::from_value(found.into_bound(py)),
+        )
+    }
+}

@@ -1,0 +1,123 @@
+"""What a call on an aio.Child raises whose program has gone: it says why."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import LOOPS
+
+from procwright import PIPE, CalledProcessError, Stop, TimeoutExpired, queue
+
+anyio = pytest.importorskip("anyio")
+
+from procwright import aio  # noqa: E402
+
+SOON = Stop(grace=0.02)
+SHORT = 0.05
+FAILS = ["sh", "-c", "echo 'the reason' >&2; exit 3"]
+
+
+@pytest.fixture(params=LOOPS)
+def run(request):
+    pytest.importorskip(request.param)
+    return lambda main: anyio.run(main, **LOOPS[request.param])
+
+
+async def recv(one):
+    receiver = await one.receiver()
+    await receiver.recv()
+
+
+async def recv_many(one):
+    receiver = await one.receiver()
+    await receiver.recv_many(2)
+
+
+async def write(one):
+    while True:
+        await one.stdin.send("x" if one.stdin.__class__ is aio.TextWriter else b"x")
+
+
+async def sender(one):
+    await one.sender()
+
+
+CALLS = [
+    ({"channel": "from_child"}, recv),
+    ({"channel": "from_child"}, recv_many),
+    ({"channel": "to_child"}, sender),
+    ({"stdin": PIPE}, write),
+    ({"stdin": PIPE, "text": True}, write),
+]
+
+
+@pytest.mark.parametrize(("options", "call"), CALLS)
+def test_of_one_that_its_timeout_has_stopped_a_call_raises_that(run, child, options, call):
+    async def main():
+        argv = [child, "sleep-forever"]
+        with pytest.raises(TimeoutExpired) as caught:
+            async with aio.spawn(argv, stop=SOON, timeout=SHORT, **options) as one:
+                await call(one)
+        assert isinstance(caught.value.__cause__, (queue.QueueError, BrokenPipeError))
+
+    run(main)
+
+
+@pytest.mark.parametrize(("options", "call"), CALLS)
+def test_of_one_that_has_died_the_error_says_how(run, options, call):
+    async def main():
+        one = aio.spawn(FAILS, **options)
+        with pytest.raises((queue.QueueError, BrokenPipeError), match="exited with code 3") as told:
+            await call(one)
+        assert isinstance(told.value.__cause__, CalledProcessError)
+        assert "the reason" in str(told.value.__cause__)
+
+    run(main)
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_an_end_of_stream_has_the_reason_and_the_block_raises_it(run, child, text):
+    async def main():
+        argv = [child, "sleep-forever"]
+        one = aio.spawn(argv, stop=SOON, timeout=SHORT, text=text)
+        with pytest.raises(anyio.EndOfStream, match="timed out after") as caught:
+            await one.stdout.receive()
+        assert isinstance(caught.value.__cause__, TimeoutExpired)
+        with pytest.raises(TimeoutExpired):
+            async with aio.spawn(argv, stop=SOON, timeout=SHORT, text=text) as held:
+                await held.stdout.receive()
+        with pytest.raises(anyio.EndOfStream) as caught:
+            await aio.spawn(["true"], text=text).stdout.receive()
+        assert (caught.value.args, caught.value.__cause__) == ((), None)
+
+    run(main)
+
+
+def test_an_iteration_ends_and_the_block_tells(run, child):
+    async def main():
+        argv = [child, "sleep-forever"]
+        found = []
+
+        async def iterate():
+            async with aio.spawn(argv, channel="from_child", stop=SOON, timeout=SHORT) as one:
+                found.append([line async for line in one.stdout])
+                found.append([message async for message in await one.receiver()])
+
+        with pytest.raises(TimeoutExpired):
+            await iterate()
+        assert found == [[], []]
+
+    run(main)
+
+
+def test_a_pipeline_tells_as_well(run, child):
+    async def main():
+        sleeps = [child, "sleep-forever"]
+        with pytest.raises(TimeoutExpired):
+            async with aio.spawn_pipeline(
+                sleeps, sleeps, stdin=PIPE, stop=SOON, timeout=SHORT
+            ) as one:
+                await write(one)
+        with pytest.raises(BrokenPipeError, match="stage 1 of 2 exited with code 3"):
+            await write(aio.spawn_pipeline(FAILS, ["cat"], stdin=PIPE))
+
+    run(main)

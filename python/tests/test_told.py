@@ -1,0 +1,186 @@
+"""What a call on a child raises whose program has gone: it says why."""
+
+import pickle
+
+import pytest
+
+from procwright import (
+    PIPE,
+    CalledProcessError,
+    Cancel,
+    Cancelled,
+    IdleTimeout,
+    Limit,
+    OutputLimitExceeded,
+    Stop,
+    TimeoutExpired,
+    queue,
+    spawn,
+    spawn_pipeline,
+)
+
+SOON = Stop(grace=0.02)
+SHORT = 0.05
+#: More than a pipe takes.
+MUCH = bytes(1 << 20)
+
+
+def write_on(stdin, data=b"x"):
+    while True:
+        stdin.write(data)
+
+
+def send_on(sender):
+    while True:
+        sender.send(b"x")
+
+
+#: Each with the options of the child, and what is called on it once it has gone.
+CALLS = {
+    "recv": ({"channel": "from_child"}, lambda one: one.receiver().recv()),
+    "recv with a time": ({"channel": "from_child"}, lambda one: one.receiver().recv(100)),
+    "recv_many": ({"channel": "from_child"}, lambda one: one.receiver().recv_many(2)),
+    "recv_view": ({"channel": "from_child"}, lambda one: one.receiver().recv_view()),
+    "an object": (
+        {"channel": "from_child"},
+        lambda one: queue.ObjectReceiver(one.receiver()).recv(),
+    ),
+    "sender": ({"channel": "to_child"}, lambda one: one.sender()),
+    "write": ({"stdin": PIPE}, lambda one: write_on(one.stdin)),
+    "write much": ({"stdin": PIPE}, lambda one: write_on(one.stdin, MUCH)),
+    "write text": ({"stdin": PIPE, "text": True}, lambda one: write_on(one.stdin, "x")),
+    "writelines": ({"stdin": PIPE}, lambda one: one.stdin.writelines([MUCH] * 100)),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_of_one_that_its_timeout_has_stopped_a_call_raises_that(child, name):
+    options, call = CALLS[name]
+    one = spawn([child, "sleep-forever"], stop=SOON, timeout=SHORT, **options)
+    with pytest.raises(TimeoutExpired) as caught:
+        call(one)
+    error = caught.value
+    assert (error.result.reason, error.timeout) == ("timeout", SHORT)
+    assert isinstance(error.__cause__, (queue.QueueError, BrokenPipeError))
+    # And it leaves a block as it is.
+    with (
+        pytest.raises(TimeoutExpired),
+        spawn([child, "sleep-forever"], stop=SOON, timeout=SHORT, **options) as held,
+    ):
+        call(held)
+
+
+def test_a_stop_that_lasts_is_waited_for(child):
+    # It lets go of its stdin at once, and ends with the grace.
+    argv = ["sh", "-c", "trap '' TERM; exec <&-; sleep 1000 & wait; wait"]
+    one = spawn(argv, stdin=PIPE, stop=Stop(grace=0.5), timeout=SHORT)
+    with pytest.raises(TimeoutExpired):
+        write_on(one.stdin)
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"idle_timeout": SHORT}, IdleTimeout),
+        ({"limit": Limit(10, "fail")}, OutputLimitExceeded),
+        ({"cancel": "now"}, Cancelled),
+    ],
+)
+def test_so_do_other_limits(options, error):
+    cancel = Cancel()
+    if "cancel" in options:
+        options = {"cancel": cancel}
+    argv = ["sh", "-c", "echo more than ten bytes; sleep 1000"]
+    one = spawn(argv, channel="from_child", stop=SOON, **options)
+    if "cancel" in options:
+        cancel.cancel()
+    with pytest.raises(error):
+        one.receiver().recv()
+
+
+def test_who_wants_no_error_of_the_timeout_gets_that_of_the_queue(child):
+    one = spawn(
+        [child, "sleep-forever"],
+        channel="from_child",
+        stop=SOON,
+        timeout=SHORT,
+        on_timeout="return",
+    )
+    with pytest.raises(queue.Closed, match=r"timed out after 0\.05 s"):
+        one.receiver().recv()
+
+
+def test_an_iteration_ends_and_the_block_tells(child):
+    found = []
+
+    def iterate():
+        with spawn([child, "sleep-forever"], channel="from_child", stop=SOON, timeout=SHORT) as one:
+            found.append(list(one.receiver()))
+            found.append(list(queue.ObjectReceiver(one.receiver())))
+
+    with pytest.raises(TimeoutExpired):
+        iterate()
+    assert found == [[], []]
+
+
+FAILS = ["sh", "-c", "echo 'the reason' >&2; exit 3"]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_of_one_that_has_died_the_error_says_how(name):
+    options, call = CALLS[name]
+    with pytest.raises((queue.QueueError, BrokenPipeError), match="exited with code 3") as caught:
+        call(spawn(FAILS, **options))
+    cause = caught.value.__cause__
+    assert isinstance(cause, CalledProcessError)
+    assert cause.returncode == 3
+    assert "the reason" in str(cause)
+    assert "exited with code 3" in str(pickle.loads(pickle.dumps(caught.value)))
+
+
+def test_of_one_that_has_ended_well_nothing_is_said():
+    with pytest.raises(queue.Closed) as caught:
+        spawn(["true"], channel="from_child").receiver().recv()
+    assert "true" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_of_one_that_lives_on_nothing_is_said():
+    one = spawn(["sh", "-c", "exec <&-; echo closed; sleep 1000"], stdin=PIPE, stop=SOON)
+    assert one.stdout.readline() == b"closed\n"
+    with pytest.raises(BrokenPipeError) as caught:
+        one.stdin.write(b"x")
+    assert (caught.value.__cause__, "killed" in str(caught.value)) == (None, False)
+    one.stop()
+
+
+def test_a_pipeline_tells_as_well(child):
+    sleeps = [child, "sleep-forever"]
+    one = spawn_pipeline(sleeps, sleeps, stdin=PIPE, stop=SOON, timeout=SHORT)
+    with pytest.raises(TimeoutExpired) as caught:
+        write_on(one.stdin)
+    assert len(caught.value.result.stages) == 2
+    two = spawn_pipeline(FAILS, ["cat"], stdin=PIPE)
+    with pytest.raises(BrokenPipeError, match="stage 1 of 2 exited with code 3"):
+        write_on(two.stdin)
+
+
+def test_senders_of_a_child_that_goes_away_say_why():
+    program = (
+        "from procwright.queue import Receiver\n"
+        "import sys\n"
+        "receiver = Receiver.of_parent()\n"
+        "receiver.recv()\n"
+        "sys.exit('the reason')"
+    )
+    import sys
+
+    for call in (send_on, lambda sender: send_on(sender.clone()), lambda sender: objects(sender)):
+        one = spawn([sys.executable, "-c", program], channel="to_child")
+        with pytest.raises(queue.QueueError, match="exited with code 1") as caught:
+            call(one.sender())
+        assert "the reason" in str(caught.value.__cause__)
+
+
+def objects(sender):
+    send_on(queue.ObjectSender(sender))

@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+module Procwright
+  # What a call raises whose other side is a program that was started here, and has gone: why, if
+  # that is known. Of what has a `@native`, `await_end`, `being_stopped?`, `past_result` and
+  # `raise_stop_reason`.
+  # @private
+  module OtherSide
+    # Seconds for which a program is waited for that has let go of its end of a pipe or queue: it
+    # may be about to end.
+    ABOUT_TO_END = 0.2
+    private_constant :ABOUT_TO_END
+
+    # Raises what {Child#wait} raises if it was stopped for a limit; else the error, which says how
+    # the program has failed, if it has, with the failure as its cause. Called where the error is rescued, which
+    # so is the cause of what is raised in its place.
+    # @private
+    def other_side_gone(error)
+      await_near_end if @native.ours?
+      raise_stop_reason
+      result = past_result if @native.ours?
+      raise error if result.nil? || result.success?
+
+      # That of a stream begins with the command.
+      how = error.is_a?(Errno::EPIPE) ? result.outcome : result.summary
+      words = "#{error.message}: #{how}"
+      raise OtherSide.saying(error, words), cause: CommandFailed.new(result)
+    end
+
+    # The error with other words.
+    # @private
+    def self.saying(error, words)
+      error.exception(words).tap do |other|
+        # Those of errors whose message is an attribute.
+        %i[@message @words].each { |name| other.instance_variable_set(name, words) if other.instance_variable_defined?(name) }
+      end
+    end
+
+    private
+
+    # Waits for the end of a program that is about to end, or is being stopped.
+    def await_near_end
+      await_end(ABOUT_TO_END) unless being_stopped?
+      await_end(nil) if being_stopped?
+    rescue Procwright::Error
+      # Such as Stalled: whoever waits next is told.
+      nil
+    end
+  end
+  private_constant :OtherSide
+end

@@ -1,0 +1,105 @@
+# frozen_string_literal: true
+
+require_relative "queue_helper"
+
+# What a call raises whose program has gone: it says why.
+class TestOtherSide < Minitest::Test
+  include QueueHelper
+
+  SOON = Procwright::Stop.new(grace: 0.02)
+  SHORT = 0.05
+  FAILS = ["sh", "-c", "echo 'the reason' >&2; exit 3"].freeze
+
+  # Each with the options of the child, and what is called on it once it has gone.
+  CALLS = {
+    "recv" => [{ channel: :from_child }, ->(one) { one.receiver.recv }],
+    "recv with a time" => [{ channel: :from_child }, ->(one) { one.receiver.recv(timeout: 100) }],
+    "recv_many" => [{ channel: :from_child }, ->(one) { one.receiver.recv_many(2) }],
+    "sender" => [{ channel: :to_child }, lambda(&:sender)],
+    "write" => [{ stdin: :pipe }, ->(one) { loop { one.stdin.write("x") } }],
+    "write much" => [{ stdin: :pipe }, ->(one) { loop { one.stdin.write("x" * (1 << 20)) } }],
+    "puts" => [{ stdin: :pipe }, ->(one) { loop { one.stdin.puts("x") } }],
+    "print" => [{ stdin: :pipe }, ->(one) { loop { one.stdin.print("x") } }],
+    "write_nonblock" => [{ stdin: :pipe }, ->(one) { loop { one.stdin.write_nonblock("x", exception: false) } }]
+  }.freeze
+
+  def sleeper(**options) = Procwright.spawn(CHILD, "sleep-forever", stop: SOON, timeout: SHORT, **options)
+
+  def test_of_one_that_its_timeout_has_stopped_a_call_raises_that
+    CALLS.each do |name, (options, call)|
+      error = assert_raises(Procwright::TimeoutExpired, name) { call.(sleeper(**options)) }
+      assert_equal :timeout, error.result.reason
+      assert_kind_of StandardError, error.cause
+      assert_raises(Procwright::TimeoutExpired, name) do
+        Procwright.spawn(CHILD, "sleep-forever", stop: SOON, timeout: SHORT, **options, &call)
+      end
+    end
+  end
+
+  def test_a_stop_that_lasts_is_waited_for
+    # It lets go of its stdin at once, and ends with the grace.
+    argv = ["sh", "-c", "trap '' TERM; exec <&-; sleep 1000 & wait; wait"]
+    one = Procwright.spawn(*argv, stdin: :pipe, stop: Procwright::Stop.new(grace: 0.5), timeout: SHORT)
+    assert_raises(Procwright::TimeoutExpired) { loop { one.stdin.write("x") } }
+  end
+
+  def test_an_iteration_ends_and_the_block_tells
+    assert_raises(Procwright::TimeoutExpired) do
+      Procwright.spawn(CHILD, "sleep-forever", channel: :from_child, stop: SOON, timeout: SHORT) do |one|
+        assert_empty one.receiver.to_a
+        assert_nil one.receiver.pop
+      end
+    end
+  end
+
+  def test_of_one_that_has_died_the_error_says_how
+    CALLS.each do |name, (options, call)|
+      error = assert_raises(Q::Closed, Q::NoChannel, Errno::EPIPE, name) { call.(Procwright.spawn(*FAILS, **options)) }
+      assert_includes error.message, "exited with code 3"
+      assert_kind_of Procwright::CommandFailed, error.cause
+      assert_includes error.cause.message, "the reason"
+    end
+  end
+
+  def test_of_one_that_has_ended_well_nothing_is_said
+    error = assert_raises(Q::Closed) { Procwright.spawn("true", channel: :from_child).receiver.recv }
+    refute_includes error.message, "true"
+    assert_nil error.cause
+  end
+
+  def test_of_one_that_lives_on_nothing_is_said
+    one = Procwright.spawn("sh", "-c", "exec <&-; echo closed; sleep 1000", stdin: :pipe, stop: SOON)
+    assert_equal "closed\n", one.stdout.gets
+    error = assert_raises(Errno::EPIPE) { one.stdin.write("x") }
+    refute_includes error.message, "killed"
+    assert_nil error.cause
+    one.stop
+  end
+
+  def test_senders_of_a_child_that_goes_away_say_why
+    lines = 'Procwright::Queue::Receiver.of_parent { |receiver| receiver.recv }; abort "the reason"'
+    [->(sender) { sender.send("x") }, ->(sender) { sender << "x" }, ->(sender) { sender.try_send("x") },
+     ->(sender) { sender.dup.send_many(["x"]) }].each do |call|
+      one = spawn_ruby(lines, channel: :to_child)
+      error = assert_raises(Q::Closed, Q::ReceiverDead) { loop_forever { call.(one.sender) } }
+      assert_includes error.message, "exited with code 1"
+      assert_includes error.cause.message, "the reason"
+    end
+  end
+
+  def test_a_pipeline_tells_as_well
+    sleeps = [CHILD, "sleep-forever"]
+    one = Procwright.spawn_pipeline(sleeps, sleeps, stdin: :pipe, stop: SOON, timeout: SHORT)
+    error = assert_raises(Procwright::TimeoutExpired) { loop { one.stdin.write("x") } }
+    assert_equal 2, error.result.stages.size
+    two = Procwright.spawn_pipeline(FAILS, ["cat"], stdin: :pipe)
+    assert_includes assert_raises(Errno::EPIPE) { loop { two.stdin.write("x") } }.message, "stage 1 of 2 exited with code 3"
+  end
+
+  private
+
+  # Not `loop`, which a closed queue ends.
+  def loop_forever
+    yield while true
+  end
+end
