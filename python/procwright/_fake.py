@@ -141,7 +141,7 @@ class Player:
         commands = given["next"]
 
         def ask(index: int, raw: dict[str, Any]) -> Any:
-            parameters, _ = commands.waiting[index]
+            parameters, *_ = commands.waiting[index]
             return self._one(Call("map", parameters["args"], raw, parameters), really, parameters)
 
         def check(raw: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ import os
 from . import _core
 from ._arguments import callback, instance, number, pairs, refuse_closed
 from ._generic import Err, Generic, Out
-from ._invalid import InvalidValue, _WrongType, bad_type, shown
+from ._invalid import InvalidValue, _WrongType, bad_type, bad_value, shown
 from ._journal import Journal, journal_of
 from ._options import RUN, argv, event_hook, given_args, translated
 from ._outcome import raise_for, result_of
@@ -22,7 +22,7 @@ from ._words import said
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import Executor
     from typing import Any, Literal, NoReturn
 
@@ -130,6 +130,7 @@ def map(
         raise items_behind(commands, items)
     common = _checked(dict(options))
     every = {**_DEFAULTS, **common}
+    _refuse_one_file(commands, common)
     _stdin_of(every, text_decoding(every["text"], every["encoding"], every["errors"]))
     callback("on_line", on_line, ("line", "stream", "index"))
     rules = {
@@ -153,6 +154,9 @@ def map(
     if isinstance(commands, (list, tuple)) and not common.get("shell"):
         _refuse_one_command(commands)
     refuse_closed("commands", commands)
+    if hasattr(commands, "__aiter__"):
+        hint = "the iterable is asked on a thread: pass [one async for one in commands], or a def"
+        raise bad_type("commands", commands, hint)
     try:
         iterator = iter(commands)
     except TypeError:
@@ -196,6 +200,23 @@ def _refuse_one_command(commands: list[Any] | tuple[Any, ...]) -> None:
 
         hint = f"pass a list for each: map({shown([words(one) for one in commands])}), or {shell}"
     raise bad_type("commands", commands, hint)
+
+
+def _refuse_one_file(commands: Any, common: dict[str, Any]) -> None:
+    """Refuses a file that each command would write anew, over what others have written."""
+    if hasattr(commands, "__len__") and len(commands) < 2:
+        return
+    for name in ("stdout", "stderr", "keep_full"):
+        path: Any = common.get(name)
+        if not (isinstance(path, (str, bytes)) or hasattr(path, "__fspath__")):
+            continue
+        if os.path.exists(path) and not os.path.isfile(path):
+            # Such as /dev/null.
+            continue
+        hint = f"give each a file of its own: map([{{'args': [...], '{name}': 'a.txt'}}, ...])"
+        if name != "keep_full":
+            hint += f"; or pass an open file, map(..., {name}=file), and they write into that"
+        raise bad_value(name, path, f"each command would overwrite it: {hint}")
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
@@ -253,8 +274,8 @@ class _Given:
         self._common = common
         self._lines = lines
         self._next = 0
-        #: Of commands without a result yet: parameters, and how their output is decoded.
-        self.waiting: dict[int, tuple[dict[str, Any], tuple[str, str] | None]] = {}
+        #: Of commands without a result yet: parameters, how their output is decoded, and words.
+        self.waiting: dict[int, tuple[dict[str, Any], tuple[str, str] | None, list[bytes]]] = {}
 
     def __call__(self) -> dict[str, object]:
         given = next(self._iterator)
@@ -280,7 +301,7 @@ class _Given:
                 "for the shell: map(['ls a', 'ls b'], shell=True)",
             )
         taps = [] if self._lines is None else self._taps(self._lines, options, decoding)
-        raw = {
+        raw: dict[str, Any] = {
             "argv": argv("map", args, options["shell"]),
             **translated(RUN, {**options, **_FIXED}),
             "stdin": stdin,
@@ -288,7 +309,7 @@ class _Given:
             "taps": taps,
         }
         audit("map", raw, options)
-        self.waiting[self._next] = {**options, "args": args}, decoding
+        self.waiting[self._next] = {**options, "args": args}, decoding, raw["argv"]
         self._next += 1
         return raw
 
@@ -317,6 +338,8 @@ class Map(Generic[Out, Err, Order]):
         self._is_taken = False
         #: The command whose failure has ended it, once it or one that it has stopped was given.
         self._cause: Ended[Out, Err, Order] | None = None
+        #: The same for those that were stopped for it.
+        self._shown_cause: Cause[Out, Err, Order] | None = None
         self._process = os.getpid()
 
     def __iter__(self) -> Map[Out, Err, Order]:
@@ -347,8 +370,8 @@ class Map(Generic[Out, Err, Order]):
         if caused_by is not None and caused_by != index:
             if self._cause is None and (taken := self._native.take_cause()) is not None:
                 self._ended(taken)
-            cause = self._cause
-        given, decoding = self._given.waiting.pop(index)
+            cause = self._shown_cause
+        given, decoding, words = self._given.waiting.pop(index)
         args = given["args"]
         result = error = before = None
         if kind == "ran":
@@ -357,16 +380,27 @@ class Map(Generic[Out, Err, Order]):
         elif kind == "not_started":
             error = parts
             if isinstance(error, InvalidValue):
-                from ._refused import words
+                from ._refused import words as words_of
 
-                error.args = (words(error, given),)
+                error.args = (words_of(error, given),)
                 line = str(error)
         else:
             before = Past(*parts)
         limits = given["timeout"], given["idle_timeout"]
-        ended = Ended(index, args, result, error, before, line, limits, cause)
+        argv = [os.fsdecode(word) for word in words]
+        nothing = ("", "") if decoding else (b"", b"")
+        wrote = [
+            data if kind == "not_started" and captures(given[name]) else None
+            for name, data in zip(("stdout", "stderr"), nothing, strict=True)
+        ]
+        if given["pty"]:
+            wrote[1] = None
+        ended: Ended[Out, Err, Order] = Ended(
+            index, args, result, error, before, line, limits, cause, argv, wrote
+        )
         if caused_by == index:
             self._cause = ended
+            self._shown_cause = Cause(ended)
         return ended
 
     def __enter__(self) -> Map[Out, Err, Order]:
@@ -458,7 +492,18 @@ def _error_of(result: Result[Any, Any, Any], raw: Any) -> BaseException | None:
 class Ended(Generic[Out, Err, Order]):
     """A command of a map, and what became of it."""
 
-    __slots__ = ("_limits", "args", "before", "cause", "error", "index", "result", "summary")
+    __slots__ = (
+        "_limits",
+        "_wrote",
+        "args",
+        "argv",
+        "before",
+        "cause",
+        "error",
+        "index",
+        "result",
+        "summary",
+    )
 
     def __init__(
         self,
@@ -469,12 +514,18 @@ class Ended(Generic[Out, Err, Order]):
         before: Past | None,
         summary: str,
         limits: tuple[Seconds | None, Seconds | None] = (None, None),
-        cause: Ended[Out, Err, Order] | None = None,
+        cause: Cause[Out, Err, Order] | None = None,
+        argv: Sequence[str] = (),
+        wrote: Sequence[Any] = (None, None),
     ) -> None:
         #: Its place among the commands, from 0 on.
         self.index = index
         #: Its arguments, as they were given.
         self.args = args
+        #: The program and its arguments, as a `Result` has them.
+        self.argv = list(argv)
+        #: What it wrote to stdout and stderr, where it was not run.
+        self._wrote = wrote
         #: The result of its run, None if it was not run.
         self.result = result
         #: Why it could not be started, or was broken off; None of one that has failed or timed
@@ -483,7 +534,7 @@ class Ended(Generic[Out, Err, Order]):
         #: What the journal tells of it, if it was not run for that reason.
         self.before = before
         #: The command for whose failure this one was stopped (`stop_after_failures`), None of
-        #: others.
+        #: others. An `Ended` that is true, so that `one.cause and one.cause.summary` works.
         self.cause = cause
         #: What became of it, in a line.
         self.summary = without_hint(summary)
@@ -498,17 +549,18 @@ class Ended(Generic[Out, Err, Order]):
         return self.error is None and self.result is not None and self.result.ok
 
     @property
-    def stdout(self) -> Out | None:
-        """What it wrote to stdout; None if it was not run."""
-        return None if self.result is None else self.result.stdout
+    def stdout(self) -> Out | MaybeNone:
+        """What it wrote to stdout, nothing of one that could not be started; None where nothing was
+        captured, and of one that an earlier map has run (`before`)."""
+        return self._wrote[0] if self.result is None else self.result.stdout
 
     @property
-    def stderr(self) -> Err | None:
-        """What it wrote to stderr; None if it was not run."""
-        return None if self.result is None else self.result.stderr
+    def stderr(self) -> Err | MaybeNone:
+        """What it wrote to stderr, as `stdout` has it."""
+        return self._wrote[1] if self.result is None else self.result.stderr
 
     @property
-    def returncode(self) -> int | None:
+    def returncode(self) -> int | MaybeNone:
         """Its exit code, or minus the signal that ended it; None if it was not run."""
         return None if self.result is None else self.result.returncode
 
@@ -533,9 +585,11 @@ class Ended(Generic[Out, Err, Order]):
     def check(self) -> Result[Out, Err, Order] | MaybeNone:
         """Gives back the `result`, or raises what `run(..., check=True)` would, unless it is `ok`.
 
-        None if an earlier map has run it. Raised are `CalledProcessError`, `TimeoutExpired`,
-        `IdleTimeout`, `OutputLimitExceeded`, `Cancelled`, or what kept it from being started. Of
-        one that was stopped for the failure of another it is that failure: what `check()` of its
+        None if an earlier map has run it, and it has succeeded: ask for `before` where there is a
+        journal. Raised are `CalledProcessError`, `TimeoutExpired`, `IdleTimeout`,
+        `OutputLimitExceeded`, `Cancelled`, or what kept it from being started. Of one that has
+        failed before, or whose end is not known, a `CalledProcessError` without a result. Of one
+        that was stopped for the failure of another it is that failure: what `check()` of its
         `cause` raises.
         """
         if self.cause is not None:
@@ -545,7 +599,9 @@ class Ended(Generic[Out, Err, Order]):
         if self.result is not None:
             raise_for(self.result, None, True, "raise", *self._limits)
         if not self.ok:
-            raise RuntimeError(self.summary)
+            from ._run_errors import failed_before
+
+            raise failed_before(self.args, self.summary)
         return self.result
 
     def __bool__(self) -> AskOk:
@@ -559,7 +615,24 @@ class Ended(Generic[Out, Err, Order]):
             raise missing(self, name, ENDED, dir(Result), "ended.result")
 
     def __repr__(self) -> str:
-        return f"<Ended {self.index}: {self.summary}>"
+        return f"<{type(self).__name__} {self.index}: {self.summary}>"
+
+
+class Cause(Ended[Out, Err, Order]):
+    """The `Ended` for whose failure others were stopped, as these have it.
+
+    It is true, where an `Ended` is not: it has failed, and whoever asks wants to know whether there
+    is one.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, ended: Ended[Out, Err, Order]) -> None:
+        for name in Ended.__slots__:
+            setattr(self, name, getattr(ended, name))
+
+    def __bool__(self) -> Literal[True]:  # type: ignore[override]
+        return True
 
 
 def without_hint(words: str) -> str:

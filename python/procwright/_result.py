@@ -283,8 +283,10 @@ class AskOk:
 def no_truth(thing: object, ok: str) -> TypeError:
     """The error for who asks whether a result is true."""
     kind = type(thing).__name__
+    article = "an" if kind[0] in "AEIOU" else "a"
     return TypeError(
-        f"a {kind} is neither true nor false: ask for its {ok}, or whether it `is not None`"
+        f"{article} {kind} is neither true nor false: ask for its {ok}, as in `if one.{ok}` and "
+        f"`all(one.{ok} for one in many)`; or whether there is one, as in `if one is not None`"
     )
 
 

@@ -4,6 +4,7 @@ import concurrent.futures
 import itertools
 import os
 import pathlib
+import pickle
 import signal
 import subprocess
 import sys
@@ -94,7 +95,14 @@ def test_what_was_stopped_for_a_failure_raises_that_failure(child):
     assert (caught.value.returncode, caught.value.cmd) == (3, commands[2])
     second, failed, *rest = running
     assert (failed.index, failed.cause, failed.returncode) == (2, None, 3)
-    assert all(one.cause is failed for one in (first, second, *rest))
+    assert all(one.cause.result is failed.result for one in (first, second, *rest))
+    # As one asks whether there is one.
+    assert [one.cause and one.cause.index for one in (first, failed)] == [2, None]
+    assert repr(first.cause) == f"<Cause 2: {failed.summary}>"
+    with pytest.raises(
+        TypeError, match=r"an Ended is neither .*: ask for its ok, as in `if one\.ok`"
+    ):
+        bool(failed)
     assert running.progress.failed == 1
 
 
@@ -109,7 +117,62 @@ def test_what_was_stopped_for_one_that_was_not_started_raises_why(child):
 def test_in_the_order_of_their_ends_the_failure_comes_first(child):
     commands = [words(child, "sleep-forever"), words(child, "exit", "3")]
     failed, stopped = procwright.map(commands, parallel=2, stop_after_failures=1)
-    assert (failed.index, failed.cause, stopped.cause) == (1, None, failed)
+    assert (failed.index, failed.cause, stopped.cause.index) == (1, None, 1)
+
+
+def test_what_was_not_started_wrote_nothing(child):
+    commands = [["/does/not/exist"], words(child, "exit", "3")]
+    for text, nothing in ((True, ""), (False, b"")):
+        lost, failed = procwright.map(commands, text=text, ordered=True)
+        assert (lost.result, lost.stdout, lost.stderr) == (None, nothing, nothing)
+        assert (failed.stdout, failed.returncode) == (nothing, 3)
+    (lost,) = procwright.map(commands[:1], stdout=procwright.DEVNULL, stderr=procwright.STDOUT)
+    assert (lost.stdout, lost.stderr) == (None, None)
+    (lost,) = procwright.map(commands[:1], pty=True)
+    assert (lost.stdout, lost.stderr) == (b"", None)
+
+
+def test_the_words_of_a_command_are_those_of_a_result(child, tmp_path):
+    commands = [[tmp_path / "none", b"x"], words(child, "exit", "0")]
+    lost, good = procwright.map(commands, ordered=True)
+    assert lost.argv == [str(tmp_path / "none"), "x"]
+    assert good.argv == good.result.argv == words(child, "exit", "0")
+    (line,) = procwright.map(["exit 0"], shell=True)
+    assert line.argv == ["/bin/sh", "-c", "exit 0"] == line.result.argv
+
+
+@pytest.mark.parametrize("name", ["stdout", "stderr", "keep_full"])
+def test_one_file_for_all_is_refused(child, tmp_path, name):
+    path = tmp_path / "all"
+    commands = [words(child, "exit", "0")] * 2
+    for given in (path, str(path), os.fsencode(path)):
+        for many in (commands, iter(commands)):
+            with pytest.raises(procwright.InvalidValue, match="each command would overwrite it"):
+                procwright.map(many, **{name: given})
+    assert not path.exists()
+    own = [{"args": words(child, "exit", "0"), name: tmp_path / f"{n}"} for n in range(2)]
+    assert all(ended.ok for ended in procwright.map(own))
+    assert all(ended.ok for ended in procwright.map(commands[:1], **{name: path}))
+    if name != "keep_full":
+        assert all(ended.ok for ended in procwright.map(commands, **{name: "/dev/null"}))
+
+
+def test_what_failed_before_raises_what_a_run_would(child, tmp_path):
+    commands = [words(child, "exit", "3"), words(child, "exit", "0")]
+    journal = tmp_path / "journal"
+    procwright.map(commands, journal=journal).wait()
+    again = procwright.map(
+        commands, journal=procwright.Journal(journal, resume=True), ordered=True, text=True
+    )
+    failed, good = again
+    assert (failed.before.ok, failed.stdout) == (False, None)
+    with pytest.raises(procwright.CalledProcessError, match="exited with code 3") as caught:
+        failed.check()
+    error = caught.value
+    assert (error.result, error.returncode, error.cmd) == (None, None, commands[0])
+    assert (error.stdout, error.stderr) == (None, None)
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    assert good.check() is None
 
 
 def test_what_a_cancel_has_stopped_raises_cancelled(child):
@@ -382,7 +445,7 @@ def test_an_ended_has_the_parts_of_its_result_or_none(child, tmp_path):
     failed, missing = procwright.map(commands, ordered=True, journal=journal, text=True)
     assert (failed.returncode, failed.stdout, failed.stderr) == (3, "", "")
     assert failed.outcome == "exited with code 3"
-    assert (missing.returncode, missing.stdout, missing.stderr) == (None, None, None)
+    assert (missing.returncode, missing.stdout, missing.stderr) == (None, "", "")
     assert "/does/not/exist" in missing.outcome
     [missing_here] = procwright.map([["no-such-program"]])
     for line in (missing.outcome, missing.summary, missing_here.outcome, missing_here.summary):

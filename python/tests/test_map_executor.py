@@ -66,7 +66,7 @@ def test_what_was_stopped_for_a_failure_raises_that_failure(child, threads):
         first.check()
     assert caught.value.returncode == 3
     assert failed.cause is None
-    assert all(one.cause is failed for one in (first, *rest))
+    assert all(one.cause.result is failed.result for one in (first, *rest))
 
 
 def test_no_more_run_than_places(child, threads):

@@ -150,12 +150,9 @@ def failures() -> None:
     except CalledProcessError as error:
         assert_type(error.stdout, str | bytes | None)
         assert_type(error.stderr, str | bytes | None)
-        if isinstance(error.result, Result):
-            assert_type(error.result.pid, int)
-        else:
-            assert_type(error.result, procwright.PipelineResult[Any])
-            assert_type(error.result.stages[0].argv, list[str])
-        # Both have these.
+        # Of a run, and of a pipeline.
+        assert_type(error.result.pid, int)
+        assert_type(error.result.stages[0].argv, list[str])
         print(error, error.returncode, error.result.reason, error.result.survivors)
     except procwright.TimeoutExpired as error:
         if isinstance(error.stdout, bytes):
@@ -261,8 +258,8 @@ def many() -> None:
         first = next(running)
         assert first.result is not None
         assert_type(first.result.stdout, str)
-        assert_type(first.stdout, str | None)
-        assert_type(first.returncode, int | None)
+        assert_type(first.stdout, str | Any)
+        assert_type(first.returncode, int | Any)
         assert_type(first.outcome, str)
     seen: list[tuple[bytes, str, int]] = []
 
@@ -456,7 +453,37 @@ def what_came_until_then() -> None:
     except procwright.TimeoutExpired as error:
         assert_type(error.stdout, str | bytes | None)
         print(error.result.reason)
-        if isinstance(error.result, procwright.PipelineResult):
-            print(error.result.stages)
         if isinstance(error, procwright.WaitTimeout):
             assert_type(error.result, None)
+
+
+def what_an_error_knows() -> None:
+    try:
+        procwright.run(LS, check=True)
+    except CalledProcessError as error:
+        assert_type(error.result.status, procwright.Status)
+        assert_type(error.result.argv, list[str])
+        print(error.result.reason, error.result.pid)
+    try:
+        procwright.pipeline(LS, ["wc"]).check_returncode()
+    except CalledProcessError as error:
+        print([stage.returncode for stage in error.result.stages])
+    try:
+        procwright.run(LS, timeout=1)
+    except procwright.TimeoutExpired as error:
+        print(error.result.status, error.result.argv, error.result.processes)
+    except procwright.Cancelled as error:
+        print(error.result.reason, error.result.status)
+        if error.result is not None:
+            print(error.result.summary)
+
+
+def what_became_of_many() -> None:
+    for ended in procwright.map([LS], text=True):
+        sys.stdout.write(ended.stdout)
+        print(ended.stderr.splitlines(), ended.argv[-1].upper(), ended.returncode)
+        print(ended.cause and ended.cause.summary)
+        if ended.cause:
+            assert_type(ended.cause.index, int)
+    for one in procwright.map([LS]):
+        sys.stdout.buffer.write(one.stdout)

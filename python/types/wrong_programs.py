@@ -127,12 +127,11 @@ def failures() -> None:
         procwright.run(LS, check=True, text=True)
     except CalledProcessError as error:
         error.stderr.strip()  # wrong
-        # It may be a pipeline's, or a run's.
-        print(error.result.pid)  # wrong
-        print(error.result.stages)  # wrong
+        # It may be a pipeline's, or a run's, and has no more than either of these.
+        print(error.result.nothing)  # wrong
     except procwright.OutputLimitExceeded as error:
         if isinstance(error.result, procwright.PipelineResult):
-            print(error.result.pid)  # wrong
+            print(error.result.nothing)  # wrong
 
 
 def streams() -> None:
@@ -172,6 +171,9 @@ def many() -> None:
         ended.result.stdout  # wrong
         if ended.result is not None:
             ended.result.stdout.decode()  # wrong
+        sys.stdout.buffer.write(ended.stdout)  # wrong
+        print(ended.argv + 1)  # wrong
+        print(ended.cause and ended.cause.nothing)  # wrong
     for one in procwright.map([LS], stdout=DEVNULL):
         if one.result is not None:
             one.result.stdout.strip()  # wrong
