@@ -118,7 +118,8 @@ pub(crate) struct MapArgs {
 
     /// Show lines as they come
     ///
-    /// Whole lines: one that has not ended waits for its end, 64 KiB at most.
+    /// Whole lines: one that has not ended waits for its end, 64 KiB at most. Not with
+    /// --ordered, which shows an output when its command has ended.
     #[arg(long, aliases = ["line-buffer", "linebuffer", "lb"], help_heading = "Output")]
     pub(crate) live: bool,
 

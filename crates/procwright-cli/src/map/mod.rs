@@ -8,6 +8,7 @@ mod dry_run;
 mod interpreters;
 mod items;
 mod live;
+mod operators;
 mod quoted;
 mod report;
 mod results;
@@ -205,6 +206,7 @@ fn planned(words: Vec<std::ffi::OsString>, args: &MapArgs) -> Result<Planned, St
     }
     let template = Template::of_command(&command, syntax)?;
     code::check(&command, &template)?;
+    operators::check(&command, &template)?;
     let tag = args.tag.as_deref();
     let tags = tag.map(|tag| Tags::new(tag, syntax)).transpose()?;
     check_files(args, &lists)?;

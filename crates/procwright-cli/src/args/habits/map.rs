@@ -108,7 +108,19 @@ pub(super) fn instead(name: &str) -> Option<&'static str> {
         "--delimiter" | "-d" | "--recend" | "--recstart" | "--rrs" => {
             "items end with newline, or by -0 with NUL: tr X '\\0' < FILE | procwright map -0 …"
         }
-        "--colsep" | "-C" | "--csv" | "--header" => {
+        "--header" => {
+            "no item is a name: leave it and the first item of each list out, and write {1} for \
+             an item of the first list, {2} for one of the second"
+        }
+        "--dryrun" => "--dry-run",
+        "--pty" | "--tty" => {
+            "have each command run by procwright run: procwright map procwright run --pty CMD {}"
+        }
+        "--stdin" | "--input" => {
+            "a command reads nothing here: its item is a word of it; sh -c 'CMD < \"$0\"' {} has it \
+             read the file of that name"
+        }
+        "--colsep" | "-C" | "--csv" => {
             "an item is a whole line: have cut(1) make a file of each column, and --link put them \
              side by side: --link CMD {1} {2} :::: FILE FILE"
         }

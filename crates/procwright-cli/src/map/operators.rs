@@ -1,0 +1,193 @@
+//! Operators of a shell among the words of a command.
+//!
+//! No shell reads the words, so that `echo {} '|' wc -c` would print the bar. The shell at which it
+//! is typed takes what is not quoted; what is quoted here was meant for a shell that is not there,
+//! as GNU parallel has one. But a bar is an argument for many, as in `cut -d '|'` and `grep '>'`:
+//! so it is refused only where a command or a file goes on behind it. Whoever means one all the
+//! same passes it through a shell of his own, whose words are not looked at.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use super::interpreters;
+use super::quoted::quoted;
+use super::template::{Piece, Template, Word};
+
+/// Behind these another command begins.
+const BETWEEN_COMMANDS: [&str; 5] = ["|", "||", "&&", ";", "|&"];
+
+/// Behind these the name of a file follows.
+const REDIRECTIONS: [&str; 6] = [">", ">>", "<", "2>", "2>>", "&>"];
+
+/// Programs whose arguments are such words.
+const TAKE_OPERATORS: [&str; 8] = ["test", "[", "expr", "find", "fd", "fdfind", "tmux", "dc"];
+
+/// Builtins of the shell which are no programs.
+const BUILTINS: [&str; 10] = [
+    "cd", "exit", "export", "return", "set", "shift", "trap", "umask", "unset", "ulimit",
+];
+
+/// Looks for operators between the words.
+///
+/// # Errors
+/// What is wrong, and what to type, in words for a person.
+pub(super) fn check(words: &[OsString], template: &Template) -> Result<(), String> {
+    let program = words.first().and_then(|word| Path::new(word).file_name());
+    let takes = |name: &OsStr| TAKE_OPERATORS.iter().any(|one| name == *one);
+    if program.is_some_and(takes) || !interpreters::code(words).is_empty() {
+        return Ok(());
+    }
+    let found = (1..words.len()).find_map(|place| Some((place, operator(words, place)?)));
+    let Some((place, operator)) = found else {
+        return Ok(());
+    };
+    let hint = match line(template.pieces()) {
+        Some(command) => format!("type: {command}"),
+        None => "sh -c 'LINE' {}, where LINE has \"$0\" for the item".to_owned(),
+    };
+    Err(format!(
+        "{:?} would be passed on as a word, as there is no shell that takes {operator:?} for more\n  \
+         hint: ask for a shell, and {hint}",
+        words[place]
+    ))
+}
+
+/// The operator that the word at `place` is for a shell, or ends with; none if it may well be an
+/// argument.
+fn operator(words: &[OsString], place: usize) -> Option<&str> {
+    let word = words[place].to_str()?;
+    let next = words.get(place + 1)?;
+    let is_value = words[place - 1].as_bytes().starts_with(b"-");
+    if REDIRECTIONS.contains(&word) {
+        // As the first word it is a pattern, as of grep.
+        return (place > 1 && !is_value).then_some(word);
+    }
+    let ends_command = word.len() > 1 && word.ends_with(';');
+    let is_between = BETWEEN_COMMANDS.contains(&word) && !is_value;
+    if !(is_between || ends_command) || !is_command(next) {
+        return None;
+    }
+    Some(if ends_command { ";" } else { word })
+}
+
+/// Whether the word is the name of a program, or of a builtin of the shell.
+fn is_command(word: &OsStr) -> bool {
+    if word.as_bytes().contains(&b'/') {
+        return is_executable(Path::new(word));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    BUILTINS.iter().any(|name| word == *name)
+        || std::env::split_paths(&path).any(|folder| is_executable(&folder.join(word)))
+}
+
+fn is_executable(path: &Path) -> bool {
+    let found = path.metadata();
+    found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+/// The words as a line of a shell's, with the items behind it; none if one would need quotes.
+fn line(words: &[Word]) -> Option<String> {
+    let mut line: Vec<u8> = Vec::new();
+    let mut arguments: Vec<&[u8]> = Vec::new();
+    for (place, word) in words.iter().enumerate() {
+        if place > 0 {
+            line.push(b' ');
+        }
+        for piece in word {
+            match piece {
+                Piece::Literal(text) => {
+                    if text
+                        .iter()
+                        .any(|byte| b" \t\n'\"`\\$*?[]()#~!".contains(byte))
+                    {
+                        return None;
+                    }
+                    line.extend_from_slice(text);
+                }
+                Piece::Place(place) => {
+                    let known = arguments.iter().position(|text| *text == place.text);
+                    let number = known.unwrap_or_else(|| {
+                        arguments.push(&place.text);
+                        arguments.len() - 1
+                    });
+                    line.extend_from_slice(format!("\"${number}\"").as_bytes());
+                }
+            }
+        }
+    }
+    let mut command = vec!["sh".into(), "-c".into(), OsString::from_vec(line)];
+    command.extend(
+        arguments
+            .iter()
+            .map(|text| OsStr::from_bytes(text).to_owned()),
+    );
+    Some(String::from_utf8_lossy(&quoted(&command)).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::template::Syntax;
+    use super::*;
+
+    fn checked(words: &[&str]) -> Result<(), String> {
+        let words: Vec<OsString> = words.iter().map(Into::into).collect();
+        let syntax = Syntax {
+            mark: None,
+            lists: 1,
+        };
+        check(&words, &Template::of_command(&words, syntax).unwrap())
+    }
+
+    #[test]
+    fn what_was_meant_for_a_shell_is_refused_with_what_to_type() {
+        for (words, typed) in [
+            (
+                &["echo", "{};", "exit", "{}"][..],
+                "type: sh -c 'echo \"$0\"; exit \"$0\"' {}",
+            ),
+            (
+                &["echo", "{}", "|", "cat"],
+                "type: sh -c 'echo \"$0\" | cat' {}",
+            ),
+            (
+                &["mv", "{}", "{.}.old", "&&", "ls", "{}"],
+                "type: sh -c 'mv \"$0\" \"$1\".old && ls \"$0\"' {} {.}",
+            ),
+            (
+                &["echo", "{}", ">", "{.}.txt"],
+                "type: sh -c 'echo \"$0\" > \"$1\".txt' {} {.}",
+            ),
+            (&["echo", "it's", "|", "cat"], "sh -c 'LINE' {}"),
+            (
+                &["true", ";", "/bin/sh"],
+                "type: sh -c 'true ; /bin/sh \"$0\"' {}",
+            ),
+        ] {
+            let told = checked(words).unwrap_err();
+            assert!(
+                told.ends_with(typed) || told.contains(typed),
+                "{words:?}: {told}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_may_be_an_argument_goes_through() {
+        for words in [
+            &["cut", "-d", "|", "-f1", "{}"][..],
+            &["grep", ">", "{}"],
+            &["grep", "-c", ">", "{}"],
+            &["tr", "|", ","],
+            &["find", "{}", "-exec", "ls", ";", "-print"],
+            &["find", "{}", "-exec", "ls", ";"],
+            &["[", "{}", ">", "a", "]"],
+            &["echo", "{};"],
+            &["echo", "a;", "no-program-has-this-name"],
+            &["sh", "-c", "\"$@\"", "sh", "echo", "|", "cat"],
+        ] {
+            assert_eq!(checked(words), Ok(()), "{words:?}");
+        }
+    }
+}
