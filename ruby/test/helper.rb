@@ -87,7 +87,7 @@ module Helper
   # What the block gives, or as what a call of the standard library would have raised it.
   def outcome_of
     yield
-  rescue SystemCallError, IOError, ArgumentError => e
+  rescue SystemCallError, IOError, ArgumentError, TypeError => e
     [class_elsewhere(e), e.is_a?(SystemCallError) ? e.errno : nil]
   end
 

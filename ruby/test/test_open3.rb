@@ -27,6 +27,13 @@ class TestOpen3 < Minitest::Test
     "one string" => ->(o) { o.capture3("echo a  b") },
     "one string for a shell" => ->(o) { o.capture3("echo out; echo err >&2; exit 3") },
     "one word" => ->(o) { o.capture3("true") },
+    "no program" => ->(o) { o.capture2(nil) },
+    "a number for a program" => ->(o) { o.capture3(5) },
+    "no argument" => ->(o) { o.capture2e("echo", nil) },
+    "all words in a list" => ->(o) { o.capture2(%w[echo a b]) },
+    "an empty list" => ->(o) { o.capture2([]) },
+    "whether streams are in step" => ->(o) { o.popen3("cat") { |*streams, _| streams.map(&:sync) } },
+    "what the thread knows" => ->(o) { o.popen3("true") { |*, thread| [thread.key?(:pid), thread.key?(:x), thread.keys] } },
     "a builtin of the shell" => ->(o) { o.capture3("exit 7") },
     "a variable before the command" => ->(o) { o.capture3("A=1 printenv A") },
     "what only some shells have built in" => ->(o) { o.capture3("umask 22") },
@@ -115,10 +122,23 @@ class TestOpen3 < Minitest::Test
 
   def test_there_are_sixty_of_them = assert_operator(CAPTURES.size, :>=, 60)
 
+  def test_what_its_threads_cannot_do_is_told_in_one_line
+    Procwright::Open3.popen3("cat") do |*, thread|
+      { kill: "Process.kill", wakeup: "there is no thread", success?: "use value.success?" }.each do |name, hint|
+        error = assert_raises(NoMethodError) { thread.public_send(name) }
+        assert_includes error.message, hint
+        # Ruby would show a line of the library's code below it.
+        assert_equal 1, error.message.lines.size
+        assert_equal __FILE__, error.backtrace.first[/\A[^:]+/]
+      end
+      assert_raises(NoMethodError) { thread.surprise }
+    end
+  end
+
   # What the guide tells as differences.
   def test_differences
-    assert_raises(NotImplementedError) { Procwright::Open3.capture3(%w[true other-name]) }
-    assert_raises(NotImplementedError) { Procwright::Open3.capture2("true", err: :close) }
+    assert_raises(Procwright::InvalidValue) { Procwright::Open3.capture3(%w[true other-name]) }
+    assert_raises(Procwright::InvalidValue) { Procwright::Open3.capture2("true", err: :close) }
     status = Procwright::Open3.capture3("true").last
     refute_kind_of Process::Status, status
     Procwright::Open3.popen3("true") { |_, out, _, _| refute_respond_to out, :to_io }

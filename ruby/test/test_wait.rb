@@ -13,7 +13,7 @@ class TestWait < Minitest::Test
 
   def test_any_all_and_so_many
     stays, *ends = @children = [sleeping, ending, ending(1), ending(2)]
-    done, pending = *Procwright.wait(@children, mode: :any)
+    done, pending = Procwright.wait(@children, mode: :any)
     refute_empty done
     assert_includes pending, stays
     waited = Procwright.wait(@children, mode: 3)

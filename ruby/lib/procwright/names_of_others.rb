@@ -33,6 +33,13 @@ module Procwright
       **OF_CHILDREN, int: INTERRUPTED, interrupt: INTERRUPTED, send_signal: SIGNALLED,
       term: "use terminate; or stop, which ends all of its processes", wait_thr: "use wait, status or pid of this one"
     }.freeze
+    NO_THREAD = "there is no thread: join and value wait for the program"
+    KILLED = "there is no thread: Process.kill(\"TERM\", pid) ends the program, child.stop all of its processes"
+    OF_WAITER = {
+      **%i[exit kill terminate].to_h { |name| [name, KILLED] },
+      **%i[raise run wakeup priority report_on_exception=].to_h { |name| [name, NO_THREAD] },
+      **%i[success? exitstatus to_i].to_h { |name| [name, "use value.#{name}"] }
+    }.freeze
     STOPPED = "use stop, which ends all stages as stop: of spawn_pipeline says, as stop: \"INT\""
     OF_PIPELINE_CHILD = {
       **OF_CHILDREN, int: STOPPED, interrupt: STOPPED, pid: "use pids", send_signal: STOPPED, signal: STOPPED,
@@ -41,10 +48,13 @@ module Procwright
     NO_IO = "what it reads comes out of a queue, of which no descriptor tells all: to wait for several use " \
             "Procwright.wait([one, another], mode: :any), and spawn with overflow: :block for the bare pipe"
 
-    # The error, as Ruby's own for a method that there is not.
+    # The error, as Ruby's own for a method that there is not: raised where it was called, and with
+    # lines as its backtrace, of which Ruby shows no line of code below the hint.
     def self.refuse(thing, name, hint)
-      raise NoMethodError.new("undefined method '#{name}' for #{thing.is_a?(Module) ? thing : "an instance of #{thing.class}"}: #{hint}",
-                              name, receiver: thing)
+      words = "undefined method '#{name}' for #{thing.is_a?(Module) ? thing : "an instance of #{thing.class}"}: #{hint}"
+      error = NoMethodError.new(words, name, receiver: thing)
+      error.set_backtrace(caller.drop_while { |line| line.start_with?(__dir__) })
+      raise error
     end
 
     # For what has an end: success, exit code, outputs.
@@ -65,6 +75,18 @@ module Procwright
 
       def method_missing(name, *, **)
         hint = OF_CHILD[name]
+        hint ? NamesOfOthers.refuse(self, name, hint) : super
+      end
+
+      def respond_to_missing?(*) = false
+    end
+
+    # For what stands for a thread that waits.
+    module OfWaiter
+      private
+
+      def method_missing(name, *, **)
+        hint = OF_WAITER[name]
         hint ? NamesOfOthers.refuse(self, name, hint) : super
       end
 

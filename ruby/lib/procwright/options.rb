@@ -112,7 +112,8 @@ module Procwright
 
     OWN_SESSION = "new_session: true gives it a session of its own"
     ENDED_BY = 'use stop: "KILL", or stop: Procwright::Stop.new("TERM", grace: 5)'
-    TRACED = "set PROCWRIGHT_TRACE=1 in the environment before the program starts"
+    TRACED = "PROCWRIGHT_TRACE=1 in the environment shows each start and end: set it before your Ruby starts its first " \
+             "program, which is when it is read"
     NOT_SHOWN = "nothing is shown unless that is asked for: leave it out"
     # Strings where symbols are meant, and what is passed in their place.
     PLACES = {

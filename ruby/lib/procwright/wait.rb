@@ -6,12 +6,16 @@ module Procwright
   Waited = Struct.new(:done, :pending) do
     # True if nothing is left to wait for.
     def all? = pending.empty?
+
+    # Both, so that `done, pending = Procwright.wait(things)` takes it apart as it does what
+    # IO.select gives.
+    def to_ary = to_a
   end
 
   # Waits until all of them have ended, or any, or so many. Never polls, whatever their
   # number. Other threads go on, and interrupts act at once.
   #
-  #   done, pending = *Procwright.wait([server, worker], timeout: 5)
+  #   done, pending = Procwright.wait([server, worker], timeout: 5)
   #
   # @param things [Array<Process, Child, Integer, LivenessMonitor, Stream, Queue::Receiver,
   #   Cancel, IO>] processes, or their numbers; monitors; and what becomes readable: a {Stream}

@@ -88,11 +88,17 @@ module Procwright
 
         first, *rest = @cmd
         if first.is_a?(Array)
+          # A list of all words is no command of Ruby's.
+          raise ArgumentError, "wrong first argument" unless first.size == 2
+
           name, zero = first
-          raise NotImplementedError, "argv[0] cannot be another name than the program's: pass #{name.inspect}" unless name == zero
+          raise InvalidValue, "argv[0] cannot be another name than the program's: pass #{name.inspect}" unless name == zero
 
           return [name, *rest].map(&:to_str)
         end
+        wrong = @cmd.find { |word| !word.respond_to?(:to_str) && !word.respond_to?(:to_path) }
+        raise TypeError, "no implicit conversion of #{wrong.nil? ? 'nil' : wrong.class} into String" if @cmd.any? { |word| word.equal?(wrong) }
+
         words = @cmd.map { |word| Arguments.path("cmd", word) }
         return words.size > 1 ? words : [words] if words.size > 1
 
@@ -151,13 +157,13 @@ module Procwright
 
       def standard_stream(name, target, value)
         if target == :closed
-          raise NotImplementedError, "#{name} cannot be closed: a program whose first file gets its number " \
-                                     "would write into that. Pass File::NULL"
+          raise InvalidValue, "#{name} cannot be closed: a program whose first file gets its number " \
+                              "would write into that. Pass File::NULL"
         end
         return target unless target.is_a?(Array)
         return :merged if name == :stderr && target == [:child, 1]
 
-        raise NotImplementedError, "#{name} => #{value.inspect}: only stderr can be sent to where stdout goes"
+        raise InvalidValue, "#{name} => #{value.inspect}: only stderr can be sent to where stdout goes"
       end
 
       def descriptor(key)

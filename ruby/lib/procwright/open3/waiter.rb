@@ -5,6 +5,8 @@ module Procwright
     # A stand-in for the thread that waits for the child: no thread exists, but this object
     # answers as one does. It has ended when the child has.
     class Waiter
+      include NamesOfOthers::OfWaiter
+
       # @return [Child]
       attr_reader :child
 
@@ -36,6 +38,8 @@ module Procwright
       def stop? = true
       # @return [Integer, nil] the pid for `:pid`
       def [](key) = key.to_sym == :pid ? pid : nil
+      def key?(key) = key.to_sym == :pid
+      def keys = [:pid]
       def inspect = "#<Procwright::Open3::Waiter #{@child.inspect}>"
     end
   end
