@@ -128,6 +128,8 @@ def source(stdin: Any, decoding: tuple[str, str] | None) -> tuple[str, object]:
     fd = _fileno("stdin", stdin)
     if fd is not None:
         return _descriptor("stdin", fd)
+    if hasattr(stdin, "pid") and hasattr(stdin, "stdout"):
+        raise bad_type("stdin", stdin, "pass what it writes: stdin=child.stdout")
     if hasattr(stdin, "__aiter__") or is_async(getattr(stdin, "read", None)):
         raise bad_type("stdin", stdin, _AWAITED)
     if hasattr(stdin, "_hand_on"):

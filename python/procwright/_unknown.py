@@ -32,7 +32,10 @@ _OF_SUBPROCESS = {
     "universal_newlines": "pass text=True, which leaves newlines as they are",
 }
 _NOT_SHOWN = "nothing is shown unless that is asked for: leave it out"
-_TRACED = "set PROCWRIGHT_TRACE=1 in the environment before the program starts"
+_TRACED = (
+    "PROCWRIGHT_TRACE=1 in the environment shows each start and end: set it before your Python "
+    "starts its first program, which is when it is read"
+)
 _ECHOED = (
     "on a terminal, pty=True, the program says what is echoed: leave it out, or have it run by "
     "`stty -echo`, as in ['sh', '-c', 'stty -echo; exec \"$@\"', 'sh', program, ...]; and what is "
@@ -53,6 +56,10 @@ _WHOLE_ENV = "env is the whole environment, extra_env is added to ours: leave it
 _NOT_RUN = "leave the call out: shlex.join(args) is the line that it would run"
 _APPENDED = 'a file is written anew unless it was opened so: stdout=open(path, "ab")'
 _LIMITER = "await the call in `async with limiter:`, or pass parallel=n to aio.map()"
+_AGAIN_ALONE = (
+    "write the loop, `for attempt in range(3):` until result.ok; or have the command do it, "
+    'run(["procwright", "run", "--retry", "2", "--", program, ...])'
+)
 _IN_RUN = "map() runs many: map(commands, parallel=4)"
 #: Parameters that other libraries have, and what does here what they do there: of `run` and
 #: `spawn`, or of each.
@@ -143,8 +150,8 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "report": ("take to_json() of the result", "take to_json() of the child's result()"),
     "reject": ("use check", "call check_returncode() of the child's result()"),
     "responders": _TYPED,
-    "retries": "call it again: a CalledProcessError has the result",
-    "retry": "call it again: a CalledProcessError has the result",
+    "retries": _AGAIN_ALONE,
+    "retry": _AGAIN_ALONE,
     "scope": 'use stop=Stop(scope="group")',
     "setsid": "use start_new_session",
     "show": "use tee=True",
@@ -180,6 +187,10 @@ _LINES = "leave the call out: shlex.join(command) is the line that it would run 
 _NO_MORE_SOON = (
     "stop_after_failures=1 is `now`, which stops what runs; for `soon` have the iterable of "
     "commands end once one has failed, and what runs goes on"
+)
+_A_FILE_EACH = (
+    "take stdout and stderr of each Ended; for a file to each pass mappings, "
+    'map({"args": args, "stdout": f"{n}.out"} for n, args in enumerate(commands))'
 )
 _IN_JOURNAL = "pass journal=Journal(path, resume=True), which has it"
 #: Parameters of pools, of GNU parallel and of `run`, and what does in `map` what they do there.
@@ -224,6 +235,8 @@ _OF_MAP = {
     ),
     "progress": "progress of the Map that this gives tells how far it is",
     "raise_on_error": _IS_RESULT,
+    "link": "pair them yourself: map([program, a, b] for a, b in zip(these, those))",
+    "results": _A_FILE_EACH,
     "rerun_failed": _IN_JOURNAL,
     "rerun_unknown": _IN_JOURNAL,
     "resume": _IN_JOURNAL,
@@ -239,7 +252,10 @@ _OF_MAP = {
     "total_timeout": "deadline is that of all, timeout that of each",
     "workers": _AT_A_TIME,
 }
-_AT_THE_END = "its output comes at the end: take result.stdout.splitlines()"
+_AT_THE_END = (
+    "its output comes at the end: take result.stdout.splitlines(); spawn_pipeline(...) gives it as "
+    "it comes, by `for line in child.stdout`"
+)
 _PASSED_ON = 'put a stage in between, ["tee", path]'
 _OWN_TERMINAL = 'no stage has a terminal: run() one program with pty=True, as ["sh", "-c", line]'
 #: Parameters that `run` has, and others for the same, and what does in `pipeline` what they do

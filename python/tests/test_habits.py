@@ -418,7 +418,7 @@ def test_a_result_is_not_asked_whether_it_is_true(child):
     both = procwright.pipeline([child, "exit", "1"], ["cat"])
     for result in (run([child, "exit", "1"]), run([child, "exit"]), ended, ended.result, both):
         with pytest.raises(
-            TypeError, match=r"neither true nor false: ask for its ok, or .* not None"
+            TypeError, match=r"neither true nor false: ask for its ok, .*or .* not None"
         ):
             bool(result)
 
@@ -819,3 +819,36 @@ def test_where_lines_may_go():
 def test_a_read_of_the_child_is_one_of_its_stream():
     with spawn(["true"]) as child, pytest.raises(AttributeError, match=r"use stdout\.read1\(\)"):
         child.read1()
+
+
+@pytest.mark.parametrize(
+    ("call", "hint"),
+    [
+        (lambda: procwright.run(["a"], retries=3), "for attempt in range(3)"),
+        (lambda: procwright.run(["a"], verbose=True), "before your Python starts its first"),
+        (lambda: procwright.pipeline(["a"], ["b"], on_line=print), "spawn_pipeline(...) gives it"),
+        (lambda: procwright.map([["a"]], results="x"), '"stdout": f"{n}.out"'),
+        (lambda: procwright.map([["a"]], link=True), "zip(these, those)"),
+        (lambda: procwright.map([["a"]], delay=1), "sleep between two"),
+    ],
+)
+def test_what_others_have_is_told_as_what_to_type(call, hint):
+    with pytest.raises(procwright.InvalidValue) as caught:
+        call()
+    assert hint in str(caught.value)
+
+
+def test_a_child_is_no_stdin_and_its_output_is():
+    with procwright.spawn(["true"]) as child:
+        with pytest.raises(procwright.InvalidValue, match=r"stdin=child\.stdout"):
+            procwright.spawn(["cat"], stdin=child)
+        with pytest.raises(procwright.InvalidValue, match=r"stdin=child\.stdout"):
+            procwright.run(["cat"], stdin=child)
+
+
+def test_commands_that_are_awaited_are_no_iterable():
+    async def commands():
+        yield ["true"]
+
+    with pytest.raises(procwright.InvalidValue, match=r"\[one async for one in commands\]"):
+        procwright.map(commands())
