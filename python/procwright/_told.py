@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 #: Seconds for which a program is waited for that has let go of its end of a pipe or queue: it may
-#: be about to end. As long as for one that nobody keeps.
-ABOUT_TO_END_S = 0.2
+#: be about to end. As long as `wait_for` waits for one that has closed its output.
+ABOUT_TO_END_S = 1.0
 
 
 def asking(child: Callable[[], _Asked | None]) -> Callable[[BaseException], BaseException]:

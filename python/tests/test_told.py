@@ -73,7 +73,7 @@ def test_of_one_that_its_timeout_has_stopped_a_call_raises_that(child, name):
 def test_a_stop_that_lasts_is_waited_for(child):
     # It lets go of its stdin at once, and ends with the grace.
     argv = ["sh", "-c", "trap '' TERM; exec <&-; sleep 1000 & wait; wait"]
-    one = spawn(argv, stdin=PIPE, stop=Stop(grace=0.5), timeout=SHORT)
+    one = spawn(argv, stdin=PIPE, stop=Stop(grace=1.5), timeout=SHORT)
     with pytest.raises(TimeoutExpired):
         write_on(one.stdin)
 
@@ -168,10 +168,11 @@ def test_a_pipeline_tells_as_well(child):
 def test_senders_of_a_child_that_goes_away_say_why():
     program = (
         "from procwright.queue import Receiver\n"
-        "import sys\n"
+        "import os, sys\n"
         "receiver = Receiver.of_parent()\n"
         "receiver.recv()\n"
-        "sys.exit('the reason')"
+        "print('the reason', file=sys.stderr, flush=True)\n"
+        "os._exit(1)"
     )
     import sys
 

@@ -39,7 +39,7 @@ class TestOtherSide < Minitest::Test
   def test_a_stop_that_lasts_is_waited_for
     # It lets go of its stdin at once, and ends with the grace.
     argv = ["sh", "-c", "trap '' TERM; exec <&-; sleep 1000 & wait; wait"]
-    one = Procwright.spawn(*argv, stdin: :pipe, stop: Procwright::Stop.new(grace: 0.5), timeout: SHORT)
+    one = Procwright.spawn(*argv, stdin: :pipe, stop: Procwright::Stop.new(grace: 1.5), timeout: SHORT)
     assert_raises(Procwright::TimeoutExpired) { loop { one.stdin.write("x") } }
   end
 
@@ -77,7 +77,7 @@ class TestOtherSide < Minitest::Test
   end
 
   def test_senders_of_a_child_that_goes_away_say_why
-    lines = 'Procwright::Queue::Receiver.of_parent { |receiver| receiver.recv }; abort "the reason"'
+    lines = 'Procwright::Queue::Receiver.of_parent { |receiver| receiver.recv; warn "the reason"; exit!(1) }'
     [->(sender) { sender.send("x") }, ->(sender) { sender << "x" }, ->(sender) { sender.try_send("x") },
      ->(sender) { sender.dup.send_many(["x"]) }].each do |call|
       one = spawn_ruby(lines, channel: :to_child)

@@ -8,7 +8,7 @@ module Procwright
   module OtherSide
     # Seconds for which a program is waited for that has let go of its end of a pipe or queue: it
     # may be about to end.
-    ABOUT_TO_END = 0.2
+    ABOUT_TO_END = 1.0
     private_constant :ABOUT_TO_END
 
     # Raises what {Child#wait} raises if it was stopped for a limit; else the error, which says how
