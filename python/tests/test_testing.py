@@ -625,7 +625,7 @@ def test_a_map_is_played(fake):
         found = list(many)
         progress = many.progress
     assert [one.index for one in found] == [0, 1, 2, 3]
-    assert [one.stdout for one in found] == ["A", "", "B", None]
+    assert [one.stdout for one in found] == ["A", "", "B", ""]
     assert [one.ok for one in found] == [True, False, True, False]
     assert isinstance(found[3].error, FileNotFoundError)
     assert found[1].summary == "fails exited with code 1"

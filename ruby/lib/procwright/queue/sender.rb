@@ -191,6 +191,8 @@ module Procwright
           sender.instance_variable_set(:@native, native)
           sender.instance_variable_set(:@child, @child)
         end
+      rescue Closed, ReceiverDead => e
+        gone(e)
       end
 
       # @private
