@@ -130,8 +130,7 @@ def failures() -> None:
         # It may be a pipeline's, or a run's, and has no more than either of these.
         print(error.result.nothing)  # wrong
     except procwright.OutputLimitExceeded as error:
-        if isinstance(error.result, procwright.PipelineResult):
-            print(error.result.nothing)  # wrong
+        print(error.result.nothing)  # wrong
 
 
 def streams() -> None:
