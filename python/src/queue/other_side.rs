@@ -1,7 +1,6 @@
 //! What has become of the process at the other side, where a child of this one has it.
 
-use std::sync::OnceLock;
-
+use procwright_os::fork::OnceBox;
 use pyo3::prelude::*;
 
 use super::errors::is_of_other_side;
@@ -9,14 +8,14 @@ use super::errors::is_of_other_side;
 /// What is asked about an error which says that the other side has gone. Nothing but for a queue
 /// to or from a child: of others nobody here knows the process.
 #[derive(Debug, Default)]
-pub(super) struct OtherSide(OnceLock<Py<PyAny>>);
+pub(super) struct OtherSide(OnceBox<Py<PyAny>>);
 
 impl OtherSide {
     /// From now on `ask` is called with such an error, and gives the exception to raise. It keeps
     /// nothing of this object, which the garbage collector would not see.
     pub(super) fn set(&self, ask: Py<PyAny>) {
         // The first one is of the same child.
-        let _ = self.0.set(ask);
+        self.0.get_or_insert(ask);
     }
 
     /// The object that is asked, for another end of the same queue.
