@@ -200,8 +200,8 @@ impl Follow<'_> {
             let Some(one) = self.of(edge.to, seen) else {
                 continue;
             };
-            let best = found.as_ref().map(|best| rank(best.kind));
-            if best.is_none_or(|best| rank(one.kind) < best) {
+            let best = found.as_ref().map(rank);
+            if best.is_none_or(|best| rank(&one) < best) {
                 found = Some(one);
             }
         }
@@ -303,15 +303,17 @@ fn rank_among_threads(kind: WaitKind) -> u8 {
 }
 
 /// The order of what several processes wait for: what says most of why a program does not go
-/// on comes first.
-fn rank(kind: WaitKind) -> u8 {
-    match kind {
+/// on comes first. A lock that somebody has says more than that its holder sleeps; of one that
+/// nobody is known to have it is a worker who has nothing to do.
+fn rank(waiting: &Waiting) -> u8 {
+    match waiting.kind {
         WaitKind::Input => 0,
         WaitKind::Output => 1,
-        WaitKind::Peer => 2,
-        WaitKind::Timer => 3,
-        WaitKind::Child => 4,
-        WaitKind::Lock => 5,
-        WaitKind::Nothing => 6,
+        WaitKind::Lock if !waiting.holders.is_empty() => 2,
+        WaitKind::Peer => 3,
+        WaitKind::Timer => 4,
+        WaitKind::Child => 5,
+        WaitKind::Lock => 6,
+        WaitKind::Nothing => 7,
     }
 }

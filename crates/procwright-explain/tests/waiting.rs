@@ -229,6 +229,18 @@ fn a_time_limit_that_has_ended_leaves_a_wait_for_input() {
 }
 
 #[test]
+fn a_lock_that_somebody_has_says_more_than_that_its_holder_sleeps() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("lock");
+    let line = "(flock 9; echo; exec sleep 600) 9>\"$0\" | { read line; flock \"$0\" true; }";
+    let mut shell = Command::new("sh");
+    shell.args(["-c", line]).arg(&file);
+    let shell = Running::start(shell.stdin(Stdio::null()).stdout(Stdio::null()));
+    let waiting = shell.until(is(WaitKind::Lock, "flock"));
+    assert!(waiting.text.contains(", which has sleep ("), "{waiting:?}");
+}
+
+#[test]
 fn a_lock_of_a_file_waits_for_who_has_it() {
     let dir = tempfile::tempdir().expect("a folder");
     let file = dir.path().join("lock");
