@@ -276,7 +276,7 @@ class Child(Streams[Out, Err, In, Both]):
         in the error's `result`.
         """
         self._refuse_merged()
-        with self._alone:
+        with self._alone():
             self._communicate_all(input, timeout)
             return self._communicated()
 
@@ -523,7 +523,7 @@ class Child(Streams[Out, Err, In, Both]):
         """
         self._refuse_unread()
         if self._result is None:
-            with self._alone:
+            with self._alone():
                 self._communicate_all(None, timeout)
                 self._finish()
         result = self._finish()

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
     #: A list of words, each of which is text, a regular expression, `...` for any number, or
     #: whatever else is compared by `==`; a line for the shell; a path object; or a command.
-    _Pattern: TypeAlias = (
-        Sequence[object] | StrOrBytesPath | re.Pattern[str] | LateCommand[Any]
-    )
+    _Pattern: TypeAlias = Sequence[object] | StrOrBytesPath | re.Pattern[str] | LateCommand[Any]
 
 _PATTERN = (
     "pass a list of words, each a str, bytes, a path, a compiled regular expression, ... for any "

@@ -4,7 +4,8 @@ of a `communicate` that lasts; and that one caller alone communicates."""
 from __future__ import annotations
 
 import errno
-from _thread import allocate_lock
+import weakref
+from contextlib import suppress
 
 from . import _core
 from ._timed import has_more
@@ -31,19 +32,46 @@ class HeldAt(Deadline):
 
 class Alone:
     """A block that one caller at a time is in: another thread, or a handler of a signal that runs
-    within it, is refused, and does not wait."""
+    within it, is refused, and does not wait.
 
-    __slots__ = ("_lock",)
+    Callers stand in a row, and the first is in. Each is there by a weak reference to a mark of its
+    own: where an interrupt comes between two steps of a block's beginning or end, the mark is gone
+    with the caller's frame. A lock would be held for ever.
+    """
+
+    __slots__ = ("_row",)
 
     def __init__(self) -> None:
-        self._lock = allocate_lock()
+        self._row: list[weakref.ref[_Mark]] = []
+
+    def __call__(self) -> _Mark:
+        """The block: `with alone():`."""
+        return _Mark(self._row)
+
+
+class _Mark:
+    __slots__ = ("__weakref__", "_own", "_row")
+
+    def __init__(self, row: list[weakref.ref[_Mark]]) -> None:
+        self._row = row
+        self._own = weakref.ref(self)
 
     def __enter__(self) -> None:
-        if not self._lock.acquire(blocking=False):
-            raise RuntimeError("somebody communicates with this child already")
+        row = self._row
+        # One step for all threads, and their order.
+        row.append(self._own)
+        for one in list(row):
+            if one is self._own:
+                return
+            if one() is not None:
+                self.__exit__()
+                raise RuntimeError("somebody communicates with this child already")
+            with suppress(ValueError):
+                row.remove(one)
 
     def __exit__(self, *_: object) -> None:
-        self._lock.release()
+        with suppress(ValueError):
+            self._row.remove(self._own)
 
 
 #: What the system says that has no room for one more descriptor.

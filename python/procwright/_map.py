@@ -619,20 +619,28 @@ class Ended(Generic[Out, Err, Order]):
 
 
 class Cause(Ended[Out, Err, Order]):
-    """The `Ended` for whose failure others were stopped, as these have it.
+    """The `Ended` for whose failure others were stopped, as these have it, which equals it.
 
     It is true, where an `Ended` is not: it has failed, and whoever asks wants to know whether there
     is one.
     """
 
-    __slots__ = ()
+    __slots__ = ("_given_out",)
 
     def __init__(self, ended: Ended[Out, Err, Order]) -> None:
+        self._given_out = ended
         for name in Ended.__slots__:
             setattr(self, name, getattr(ended, name))
 
     def __bool__(self) -> Literal[True]:  # type: ignore[override]
         return True
+
+    def __eq__(self, other: object) -> bool:
+        other = other._given_out if isinstance(other, Cause) else other
+        return self._given_out is other
+
+    def __hash__(self) -> int:
+        return hash(self._given_out)
 
 
 def without_hint(words: str) -> str:

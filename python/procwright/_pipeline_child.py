@@ -228,7 +228,7 @@ class PipelineChild(PipelineStreams[Out, Err, In]):
     def _finished(self, input: Any, timeout: Seconds | None) -> PipelineResult[Any]:
         if self._result is not None:
             return self._concluded()
-        with self._alone:
+        with self._alone():
             deadline = Deadline(timeout)
             talk = self._begin_communication(input)
             if not (talk.go_on(deadline.left()) and self._core.wait(deadline.left())):

@@ -38,7 +38,7 @@ class _Said:
     @property
     def options(self) -> dict[str, Any]:
         """The options that it was given."""
-        return dict(self._options)
+        return _frozen(self._options)
 
     def _value(self) -> tuple[Any, ...]:
         raise NotImplementedError
@@ -149,7 +149,10 @@ def _frozen(options: Mapping[str, Any]) -> dict[str, Any]:
 def _copied(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(value)
-    return dict(value) if isinstance(value, dict) else value
+    if isinstance(value, (bytearray, memoryview)):
+        return bytes(value)
+    # A Mapping, as os.environ is, without asking for that class.
+    return dict(value) if hasattr(value, "keys") and hasattr(value, "items") else value
 
 
 def _keywords(options: Mapping[str, Any]) -> list[str]:

@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 
 use crate::attach::{Attached, attach};
 use procwright::Memory;
-use procwright::memory::{Pages, can_map, next_capacity};
+use procwright::memory::{KEPT_IN_PLACE, Pages, can_map, next_capacity};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -118,13 +118,16 @@ impl Memory for BytesMemory {
 }
 
 impl BytesMemory {
-    /// The object, without a copy of more than [`SMALL`] bytes.
+    /// The object, without a copy of more than [`KEPT_IN_PLACE`] bytes.
     ///
     /// # Errors
     /// `MemoryError`.
     pub(crate) fn into_bytes(self, py: Python<'_>) -> PyResult<Py<PyBytes>> {
         match self.large {
             None => Ok(PyBytes::new(py, &self.small).unbind()),
+            Some(large) if large.length < KEPT_IN_PLACE => {
+                Ok(PyBytes::new(py, large.written()).unbind())
+            }
             Some(large) => {
                 let length = large.length;
                 Ok(large.resized(py, length)?.object.into_inner(py))
@@ -184,11 +187,11 @@ impl BytesMemory {
 
     fn grow(&mut self, py: Python<'_>, needed: usize) -> io::Result<()> {
         let before = self.large.as_ref().map_or(SMALL, |large| large.capacity);
-        let capacity = next_capacity(before, needed);
-        // Python frees all the data when it cannot have more.
-        if !can_map(capacity - before) {
-            return Err(io::ErrorKind::OutOfMemory.into());
-        }
+        // Python frees all the data when it cannot have more. What is asked for ahead may be too
+        // much where what is needed is not.
+        let wanted = [next_capacity(before, needed), needed];
+        let mut possible = wanted.into_iter().filter(|one| can_map(one - before));
+        let capacity = possible.next().ok_or(io::ErrorKind::OutOfMemory)?;
         let grown = match self.large.take() {
             Some(large) => large.resized(py, capacity),
             None => GrowingBytes::new(py, capacity),

@@ -1,6 +1,7 @@
 """Commands and pipelines as values, and what is tried with them out of habit."""
 
 import copy
+import os
 import pathlib
 import pickle
 
@@ -83,9 +84,15 @@ def test_nothing_changes_it():
     env["A"] = "2"
     words.append("b")
     said.options["env"] = {}
+    said.options["env"]["A"] = "3"
     said.with_options(cwd="/").with_args("b")
     assert said == same
     assert (said.args, said.options) == (("a",), {"env": {"A": "1"}, "pass_fds": ()})
+    data = bytearray(b"a")
+    reads = cmd("cat", input=data, extra_env=os.environ)
+    data[0] = 98
+    assert reads.options["input"] == b"a"
+    assert type(reads.options["extra_env"]) is dict
     assert CONTENT.stages == (cmd("grep", "-v", "#", env={"A": "b"}), cmd("sort"))
 
 

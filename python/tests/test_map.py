@@ -96,6 +96,9 @@ def test_what_was_stopped_for_a_failure_raises_that_failure(child):
     second, failed, *rest = running
     assert (failed.index, failed.cause, failed.returncode) == (2, None, 3)
     assert all(one.cause.result is failed.result for one in (first, second, *rest))
+    assert first.cause == failed == second.cause
+    assert {failed, first.cause} == {failed}
+    assert first.cause != first
     # As one asks whether there is one.
     assert [one.cause and one.cause.index for one in (first, failed)] == [2, None]
     assert repr(first.cause) == f"<Cause 2: {failed.summary}>"

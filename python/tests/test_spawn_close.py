@@ -614,6 +614,21 @@ def test_a_second_caller_is_refused_however_long_the_first_has_waited(monkeypatc
     assert results == [("half\n", "")]
 
 
+def test_an_interrupt_of_a_communication_locks_nobody_out():
+    alone = _held.Alone()
+    block = alone()
+    block.__enter__()
+    with (
+        pytest.raises(RuntimeError, match="somebody communicates with this child already"),
+        alone(),
+    ):
+        pass
+    # As the frame does that an interrupt leaves before the block's end has begun.
+    del block
+    with alone():
+        pass
+
+
 def test_what_waits_for_long_needs_no_descriptor(monkeypatch):
     refused, results = threading.Event(), []
     real = _held._told

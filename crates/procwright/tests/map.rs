@@ -298,12 +298,17 @@ fn what_the_caller_has_stopped_after_a_failure_was_not_stopped_for_that() {
 #[test]
 fn a_failure_by_a_deadline_that_nobody_has_noted_is_no_cause() {
     let _watchdog = watchdog("a_failure_by_a_deadline");
-    let mut map = Map::new([sleeper(), sleeper()])
-        .parallel(1)
-        .stop_after_failures(NonZero::new(1).unwrap())
-        .deadline(Duration::from_millis(50))
-        .start()
-        .unwrap();
+    // The deadline may come before the first command has been started.
+    let mut map = test_support::in_time(Duration::from_millis(50), |deadline| {
+        let map = Map::new([sleeper(), sleeper()])
+            .parallel(1)
+            .stop_after_failures(NonZero::new(1).unwrap())
+            .deadline(deadline)
+            .start()
+            .unwrap();
+        std::thread::sleep(deadline);
+        (map.progress().running + map.progress().failed > 0).then_some(map)
+    });
     // Nobody asks for results meanwhile, and so nobody looks after the time.
     eventually(|| map.progress().failed == 1);
     assert_eq!(map.stopped_by(), Some(StoppedBy::Deadline));

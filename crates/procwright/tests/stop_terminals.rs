@@ -57,7 +57,7 @@ fn stranger_at(slave: &File) -> i32 {
     line.trim().parse().unwrap()
 }
 
-/// The name of a child's terminal, which it says in a line of its own.
+/// What a child says in a line of its own.
 fn said(stdout: &mut BufReader<Reader>) -> String {
     let mut line = String::new();
     stdout.read_line(&mut line).unwrap();
@@ -88,20 +88,20 @@ fn who_gets_it_while_the_stop_goes_on_is_left_alone() {
     // The terminal ends with the shell, by the first signal. What the shell has started is
     // there until it is killed; it may be in the shell's session still, which is hung up.
     let line = "trap '' TERM HUP; setsid sleep 1000 </dev/null >/dev/null 2>&1 & \
-                trap - TERM HUP; tty <&2; wait";
-    let stop = Stop::new().with_grace(Duration::from_millis(500));
+                trap - TERM HUP; tty <&2; echo $!; wait";
+    let stop = Stop::new().with_grace(Duration::from_secs(3600));
     let mut child = Command::shell(line).pty(SIZE).stop(stop).spawn().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     let name = said(&mut stdout);
+    let ignores: i32 = said(&mut stdout).parse().unwrap();
     std::thread::scope(|threads| {
         let stopped = threads.spawn(|| child.stop());
         assert_eq!(stdout.read_to_end(&mut Vec::new()).unwrap(), 0);
         let (_master, slave) = terminal(&name);
         let stranger = stranger_at(&slave);
-        assert!(
-            !stopped.is_finished(),
-            "what ignores the first signal is there"
-        );
+        assert!(!stopped.is_finished(), "{ignores} ignores the first signal");
+        // Its end has the stop look for whoever else there is.
+        common::sys::kill(ignores, libc::SIGKILL);
         assert!(stopped.join().unwrap().is_empty());
         assert!(
             common::lives(stranger),

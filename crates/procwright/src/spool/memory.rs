@@ -60,6 +60,11 @@ const DOUBLES_BELOW: usize = 256 * 1024 * 1024;
 /// put before and behind the data.
 const HEADERS: usize = 64;
 
+/// The bytes from which on a result stays in the block that it was read into. A large block
+/// is a mapping of its own, also when it has been cut: a process may have 65,530 of these, and
+/// a host may keep as many results. Less is copied at the end, in some microseconds.
+pub const KEPT_IN_PLACE: usize = 128 * 1024;
+
 /// The capacity that a block which holds `capacity` bytes is to be grown to when
 /// it must hold `needed`, for every [`Memory`] alike.
 ///
@@ -109,6 +114,14 @@ impl Memory for Vec<u8> {
     }
 
     fn finish(&mut self) {
+        if self.len() < KEPT_IN_PLACE && self.capacity() >= LARGE / 2 {
+            let mut copy = Vec::new();
+            if copy.try_reserve_exact(self.len()).is_ok() {
+                copy.extend_from_slice(self);
+                *self = copy;
+                return;
+            }
+        }
         self.shrink_to_fit();
     }
 }
@@ -118,8 +131,10 @@ fn reserve(memory: &mut Vec<u8>, more: usize) -> io::Result<()> {
     let needed = memory.len().checked_add(more).ok_or_else(refused)?;
     if memory.capacity() < needed {
         let capacity = next_capacity(memory.capacity(), needed);
+        // What is asked for ahead may be too much where what is needed is not.
         memory
             .try_reserve_exact(capacity - memory.len())
+            .or_else(|_| memory.try_reserve_exact(needed - memory.len()))
             .map_err(|_| refused())?;
     }
     Ok(())
