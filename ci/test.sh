@@ -71,17 +71,11 @@ python_environments() {
     done
 }
 
-# python_tests VERSION...: the whole suite on each, one after the other.
-python_tests() {
-    local version status=0
-    for version; do
-        echo "-- Python $version"
-        venv=$(venv_of "$version")
-        # What the first says of conformance/ is what is shown.
-        [ "$version" = "${tested[0]}" ] || export CONFORMANCE_RESULTS=$PWD/target/conformance/$version
-        "$venv/bin/python" -m pytest -q python/tests || status=1
-    done
-    return "$status"
+python_tests() { # VERSION
+    echo "-- Python $1"
+    # What the first says of conformance/ is what is shown.
+    [ "$1" = "${tested[0]}" ] || export CONFORMANCE_RESULTS=$PWD/target/conformance/$1
+    "$(venv_of "$1")/bin/python" -m pytest -q python/tests
 }
 
 # The tests of calls that block, once more as those of procwright.aio.
@@ -108,11 +102,6 @@ first_python() {
     [ "${STRESS:-}" != 1 ] || on_loops=("${tested[@]}")
     aio_tests "${on_loops[@]}" || status=1
     return "$status"
-}
-
-other_pythons() {
-    python_tests "${tested[@]:1}" || return
-    echo "Tested on Python ${tested[*]}; not found: $(versions_missing "${tested[@]}" | xargs)"
 }
 
 ruby_tasks() { # TASK...
@@ -159,13 +148,18 @@ rust --alone || failed+=('Rust, alone')
 say 'Tests'
 beside 'Rust' rust
 beside 'Python package' first_python
-beside 'Python package, other versions' other_pythons
+others=()
+for version in "${tested[@]:1}"; do
+    others+=("Python package, $version")
+    beside "${others[-1]}" python_tests "$version"
+done
 if [ "$ruby" = yes ]; then
     beside 'Ruby library' ruby_tasks test test_gem
     finish 'Ruby library'
 fi
 beside 'Documentation and examples' documents
-finish 'Documentation and examples' 'Python package' 'Python package, other versions' 'Rust'
+finish 'Documentation and examples' 'Python package' "${others[@]}" 'Rust'
+echo "Tested on Python ${tested[*]}; not found: $(versions_missing "${tested[@]}" | xargs)"
 
 say 'Conformance: the same cases in every front end'
 "$venv/bin/python" ci/conformance.py "${not_tested[@]}"
