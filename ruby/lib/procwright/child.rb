@@ -223,7 +223,10 @@ module Procwright
 
     # Ends it as `stop` or its own says, with its descendants by default, and reaps it. If it has
     # ended before, whether or not anybody has waited for it or asked how, what it has left
-    # behind is ended. An interrupt ends the grace, and comes through afterwards.
+    # behind is ended, where a pipe that it holds tells of it, or the session (`new_session: true`)
+    # or group (`process_group: 0`) that the program had of its own; the server of
+    # `server >log 2>&1 &` goes on without these. An interrupt ends the grace, and comes through
+    # afterwards.
     # @return [Array<Survivor>] the processes that could not be ended
     def stop(stop = nil)
       parts = stop.nil? ? nil : Stop.of(stop).parts

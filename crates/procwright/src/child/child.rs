@@ -314,6 +314,11 @@ impl Child {
     /// [`Scope::Group`](procwright_process::Scope::Group) those in its group. Whether
     /// anybody has asked about its end before, or waited for it, makes no difference.
     ///
+    /// What none of this tells of goes on: a shell that has ended leaves the server of
+    /// `server >log 2>&1 &` so, unless it was started with
+    /// [`new_session`](crate::Command::new_session) or in a
+    /// [`process_group`](crate::Command::process_group) of its own.
+    ///
     /// A fork of the process that has started it leaves it alone: the program is returned.
     ///
     /// # Blocking
