@@ -55,6 +55,9 @@ def shown(value: Any) -> str:
         return repr(value[:_SHOWN]) + "..."
     try:
         text = repr(value)
+        if text.startswith("PosixPath("):
+            # As one types it.
+            text = text.removeprefix("Posix")
     except Exception:
         return f"<{type(value).__name__}>"
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."

@@ -93,9 +93,9 @@ def pipeline(
 
     stages
         What to run: each a list of arguments as `run` takes it, or a mapping with `args` and
-        options of `run` for this stage alone, which come on top of `options`; or a `Command`.
-        Between two
-        programs may be a function, which is called on a thread of its own with what the first
+        options of `run` for this stage alone, which come on top of `options`; or a `Command`. That
+        of the first may have `input` or `stdin`, that of the last `stdout`. Between two programs
+        may be a function, which is called on a thread of its own with what the first
         writes, as a file to read, and gives what the second reads: pieces that it yields, or a
         list of them. Its exception stops all and comes through. Stages are counted without it.
         A stage may be a `Fan` of programs, each of which gets all that the one before writes, and
@@ -164,6 +164,7 @@ class Plan:
         fan = fans[-1][1] if fans and 0 < fans[-1][0] == len(stages) - fans[-1][1] else 0
         #: The place of the first that nobody reads.
         last = len(stages) - max(fan, 1)
+        stages, given = _ends_of_whole(function, stages, given, first == 0, fan == 0)
         #: Encoding and error handler, None for bytes.
         self.decoding = text_decoding(given["text"], given["encoding"], given["errors"])
         word("on_timeout", given["on_timeout"], ("raise", "return"))
@@ -284,6 +285,35 @@ def result_of(
 ) -> PipelineResult[Any]:
     """The result of a pipeline whose stages were given `args`."""
     return PipelineResult(args, raw, decoding, _failure)
+
+
+def _ends_of_whole(
+    function: Callable[..., Any],
+    stages: tuple[Any, ...],
+    given: Mapping[str, Any],
+    is_first_alone: bool,
+    is_last_alone: bool,
+) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
+    """What the first stage says of its input and the last of its stdout is what the whole could
+    have said: the stages without it, and the parameters with it."""
+    flat = list(stages)
+    of_whole: dict[str, Any] = function.__kwdefaults__ or {}
+    ends = [(0, "input"), (0, "stdin")] if is_first_alone else []
+    ends += [(-1, "stdout")] if is_last_alone else []
+    for place, name in ends:
+        if not flat or not hasattr(flat[place], "keys"):
+            continue
+        own = dict(pairs(f"stages[{place % len(flat)}]", flat[place], _STAGES))
+        if name not in own:
+            continue
+        # The default is not told from its value.
+        if given[name] is not of_whole[name]:
+            whose = f"the {'first' if place == 0 else 'last'} stage has its own"
+            hint = f"{whose}, {shown(own[name])}: leave one of them out"
+            raise bad_value(name, given[name], hint)
+        given = {**given, name: own.pop(name)}
+        flat[place] = own
+    return tuple(flat), given
 
 
 def _refuse_two_ends(

@@ -6,7 +6,7 @@ import pathlib
 import pytest
 
 import procwright
-from procwright import PIPE, STDOUT, Fan, InvalidValue, cmd, map, run, spawn
+from procwright import PIPE, STDOUT, Fan, InvalidValue, cmd, map, pipeline, run, spawn
 from procwright.testing import Cassette, Fake, NotRegistered
 
 
@@ -108,8 +108,31 @@ def test_stages_have_options_of_their_own():
     assert joined.run(cwd="/usr").stdout == b"/\n"
     mixed = cmd("sh", "-c", "echo a >&2", stderr=STDOUT) | cmd("cat")
     assert mixed.run().stdout == b"a\n"
-    with pytest.raises(InvalidValue, match=r"stdin in stages\[1\] is not for a stage: it is one"):
+    with pytest.raises(InvalidValue, match=r"one of the whole, pipeline\(..., stdin=Path\('/dev"):
         (cmd("true") | cmd("cat", stdin=pathlib.Path("/dev/null"))).run()
+
+
+def test_the_first_may_say_what_it_reads_and_the_last_where_it_writes(tmp_path):
+    fruit, copy = tmp_path / "fruit", tmp_path / "copy"
+    fruit.write_text("pear\napple\n")
+    joined = cmd("sort", stdin=fruit) | cmd("cat")
+    assert joined.run(text=True).stdout == "apple\npear\n"
+    assert (joined | cmd("head", "-1")).run(text=True).stdout == "apple\n"
+    assert (cmd("cat", input=b"x") | cmd("cat")).run().stdout == b"x"
+    assert pipeline({"args": ["cat"], "stdin": fruit, "stdout": copy}).stdout is None
+    assert copy.read_text() == fruit.read_text()
+    with (cmd("cat", stdin=PIPE) | cmd("cat", stdout=copy)).spawn(text=True) as child:
+        assert child.stdout is None
+        child.stdin.write("plum")
+    assert copy.read_text() == "plum"
+    with pytest.raises(InvalidValue, match=r"^input is b'x': the first stage has its own, b'y':"):
+        (cmd("cat", input=b"y") | cmd("cat")).run(input=b"x")
+    with pytest.raises(InvalidValue, match=r"^stdin and input are both given"):
+        joined.run(input=b"x")
+    with pytest.raises(InvalidValue, match=r"^stdout is '/dev/null': the last stage has its own"):
+        pipeline(["true"], {"args": ["cat"], "stdout": copy}, stdout="/dev/null")
+    with pytest.raises(InvalidValue, match=r"stdout in stages\[0\] is not for a stage"):
+        (cmd("true", stdout=copy) | cmd("cat")).run()
 
 
 def test_options_of_a_whole_pipeline():

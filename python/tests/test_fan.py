@@ -141,8 +141,7 @@ def test_what_a_fan_cannot_be():
     with pytest.raises(InvalidValue, match="a function stands between two programs"):
         Fan(function)
     # Of one alone it is the option of the whole.
-    with pytest.raises(InvalidValue, match=r"stdout in stages\[1\] is not for a stage"):
-        pipeline(["cat"], {"args": ["cat"], "stdout": DEVNULL})
+    assert pipeline(["cat"], {"args": ["cat"], "stdout": DEVNULL}).stdout is None
     # One program is a stage like any other.
     assert pipeline(["echo", "x"], Fan(["cat"]), text=True).stdout == "x\n"
     assert repr(Fan(["cat"])) == "Fan(programs=(['cat'],))"
