@@ -4,8 +4,10 @@ import asyncio
 import contextlib
 import itertools
 import os
+import pathlib
 import pickle
 import re
+import shlex
 import sys
 
 import pytest
@@ -269,3 +271,30 @@ def test_on_an_event_loop():
     with silent_input() as stdin:
         assert "\n  why: cat (" in says_why(stop)
         assert "\n    why: cat (" in says_why(stop_all)
+
+
+def without_figures(text):
+    """The text with the same number for each process and figure: they are others each time."""
+    return re.sub(r"(\(pid |[a-z] \()\d+|[\d.]+ (s|ms)\b", r"\1#\2", text)
+
+
+@pytest.mark.parametrize(
+    ("document", "line", "shell"),
+    [
+        ("README.md", "echo unpacking >&2; yes | (sleep 60; gzip > /dev/null)", True),
+        ("docs/reference/python.md", ["sh", "-c", "echo half; sleep 60"], False),
+    ],
+)
+def test_a_document_shows_the_error_that_comes(document, line, shell):
+    text = (pathlib.Path(__file__).parents[2] / document).read_text()
+    begin = f"\n```text\n{shlex.join(['/bin/sh', '-c', line] if shell else line)} timed out"
+    assert text.count(begin) == 1
+    start = text.index(begin) + len("\n```text\n")
+    shown = without_figures(text[start : text.index("\n```\n", start)])
+    # A machine with much to do may not have started all of it by the first of these.
+    for timeout in (1, 4, 16, 50):
+        with pytest.raises(TimeoutExpired) as caught:
+            run(line, shell=shell, timeout=timeout)
+        if without_figures(str(caught.value)) == shown:
+            return
+    assert without_figures(str(caught.value)) == shown
