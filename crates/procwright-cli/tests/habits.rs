@@ -403,6 +403,23 @@ fn an_end_of_a_run_is_no_line_that_it_says() {
 }
 
 #[test]
+fn commands_that_are_printed_are_those_of_all_items() {
+    let words = [
+        "--journal",
+        "F",
+        "--resume",
+        "--dry-run",
+        "true",
+        ":::",
+        "a",
+    ];
+    let refused = ran("map", &words);
+    assert_eq!(refused.code(), Some(125));
+    let typed = "procwright map --dry-run CMD, without --journal and --resume";
+    assert!(refused.stderr.contains(typed), "{}", refused.stderr);
+}
+
+#[test]
 fn a_tag_for_failures_alone_says_what_to_type() {
     let refused = ran("map", &["--tag", "--quiet", "true", ":::", "a"]);
     assert_eq!(refused.code(), Some(125));

@@ -334,7 +334,8 @@ fn failures_may_stop_the_others() {
     assert_eq!(ran.code(), Some(1));
     assert!(ran.stderr.contains("exited with code 3"), "{}", ran.stderr);
     assert!(
-        ran.stderr.contains("procwright: nothing more is started"),
+        ran.stderr
+            .contains("procwright: no more commands were started"),
         "{}",
         ran.stderr
     );
@@ -872,7 +873,7 @@ fn who_is_stopped_for_the_failure_of_another_is_counted_apart() {
     ]);
     let said = "procwright: sh -c 'exit 3' exited with code 3\n\
                 procwright: 1 of 2 commands have failed, 1 was stopped\n\
-                procwright: nothing more is started after that\n";
+                procwright: no more commands were started\n";
     assert_eq!((now.code(), now.stderr.as_str()), (Some(1), said));
 }
 

@@ -59,11 +59,11 @@ fn trouble(tally: &Tally, nobody_reads: bool) -> Vec<String> {
     match tally.stopped_by {
         Some(StoppedBy::Deadline) => {
             said.push(
-                "the deadline has come: what ran was stopped, and nothing more is started"
+                "the deadline has come: what ran was stopped, and no more commands were started"
                     .to_owned(),
             );
         }
-        Some(StoppedBy::Failures) => said.push("nothing more is started after that".to_owned()),
+        Some(StoppedBy::Failures) => said.push("no more commands were started".to_owned()),
         _ => {}
     }
     said

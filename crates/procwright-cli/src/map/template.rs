@@ -276,10 +276,16 @@ fn place(text: &[u8], syntax: Syntax<'_>) -> Result<Option<Place>, String> {
     let Some((_, part)) = PARTS.iter().find(|(part, _)| name == *part) else {
         return Ok(None);
     };
+    if *part == Part::Number && !digits.is_empty() {
+        return Err(format!(
+            "{shown} is not there: {{#}} is the number of the command, whichever list an item is \
+             of\n  hint: write {{#}}\n  {LEFT_ALONE}"
+        ));
+    }
     let number = match digits {
         b"" => None,
         // No list has that number, and {0} is nobody's placeholder.
-        digits if digits.starts_with(b"0") || *part == Part::Number => return Ok(None),
+        digits if digits.starts_with(b"0") => return Ok(None),
         digits => String::from_utf8_lossy(digits).parse::<usize>().ok(),
     };
     if !digits.is_empty() && number.is_none_or(|number| number > syntax.lists) {
@@ -440,6 +446,7 @@ mod tests {
             "{=s/a{2}/b/=}",
             "{2=s/a/b/=}",
             "{##}",
+            "{1#}",
             "{+/}",
             "{2..}",
             "{1+/}",

@@ -55,6 +55,10 @@ pub(super) fn in_place_of_both(subcommand: &str, text: &str) -> Option<&'static 
             "--quiet shows the output of failures when they end, --live all of it as it comes: \
              leave one out",
         ),
+        "map" if names("dry-run") && names("journal") => Some(
+            "--dry-run reads no journal, and prints the commands of all items, those that were done \
+             among them: procwright map --dry-run CMD, without --journal and --resume",
+        ),
         _ => None,
     }
 }
