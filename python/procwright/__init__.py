@@ -8,7 +8,8 @@
 # The modules of this package, highest first. Each imports only from lines below its own, at its
 # top, in functions and for type checkers; python/tests/test_layers.py sees to it.
 #
-#   __init__, queue, testing, aio        the names that users import
+#   __init__                             the names that users import
+#   queue, testing, aio                  those that they import from modules
 #   asyncio_subprocess                   asyncio.subprocess on the core
 #   _asyncio_transport                   transports of asyncio's for a child and its pipes
 #   _cassette                            runs that were recorded, and are replayed
@@ -114,6 +115,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
 
+    from . import aio as aio
+    from . import asyncio_subprocess as asyncio_subprocess
+    from . import queue as queue
     from ._budget import Budget, budget, set_budget
     from ._child import Child
     from ._command import Command, Pipeline, cmd

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _CODE = "use returncode"
+_PASSED = "it is what was passed to run()"
 _EXITS = {
     "code": _CODE,
     "exitCode": _CODE,
@@ -26,9 +27,11 @@ RESULT = {
     "cancelled": 'use reason == "cancelled"',
     "cmd": "use args, or argv",
     "command": "use args, or argv; shlex.join(argv) is its line",
-    "cwd": "it is what was passed to run()",
+    "cwd": _PASSED,
     "duration": "use duration_s",
     "elapsed": "use duration_s",
+    "encoding": f"{_PASSED}; text=True is UTF-8",
+    "env": f"{_PASSED}, or os.environ with its extra_env",
     "err": "use stderr",
     "is_timed_out": 'use reason == "timeout"',
     "is_terminated": "use status.signal, None unless a signal has ended it",
@@ -36,6 +39,7 @@ RESULT = {
     "escaped_command": "shlex.join(argv) is the line",
     "failed": "use not ok",
     "failure": "use not ok",
+    "hide": "nothing is shown unless tee=True was passed to run()",
     "held_by": "use stdout_info.held_by, or stderr_info.held_by",
     "is_canceled": 'use reason == "cancelled"',
     "json": "use json.loads(stdout); to_json() is the result itself",
@@ -44,7 +48,9 @@ RESULT = {
     "message": "use explanation, or outcome, which is its one line",
     "out": "use stdout",
     "output": "use stdout",
+    "pty": _PASSED,
     "raise_for_status": "use check_returncode()",
+    "shell": f"{_PASSED}; argv begins with the shell",
     "short_message": "use outcome, or summary, which begins with the command",
     "signal": "use status.signal, or status.name",
     "stderr_lines": "use stderr.splitlines()",

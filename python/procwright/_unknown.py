@@ -94,7 +94,11 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "directory": "use cwd",
     "dry": _NOT_RUN,
     "dry_run": _NOT_RUN,
-    "echo": f"{_TRACED}; on a terminal, pty=True, the program says what is echoed, as stty -echo",
+    "echo": (
+        "print(shlex.join(args)) before the call shows the line; on a terminal, pty=True, the "
+        "program says what is echoed, as stty -echo"
+    ),
+    "echo_stdin": _ECHOED,
     "err_to_out": "pass stderr=STDOUT",
     "env_add": "use extra_env",
     "env_extra": "use extra_env",

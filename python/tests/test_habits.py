@@ -727,8 +727,15 @@ def test_names_of_other_languages_are_told(child):
         procwright.map([["true"]], delay=0.1)
     with pytest.raises(InvalidValue, match="the program says what is echoed: leave it out"):
         spawn(["cat"], pty=True, echo=False)
-    with pytest.raises(InvalidValue, match="PROCWRIGHT_TRACE=1"):
+    with pytest.raises(InvalidValue, match=r"print\(shlex\.join\(args\)\) before the call"):
         run(["cat"], echo=True)
+    with pytest.raises(InvalidValue, match="what is written to a pipe is not echoed"):
+        run(["cat"], echo_stdin=True)
+    for name in ("encoding", "env", "pty", "shell"):
+        with pytest.raises(AttributeError, match="it is what was passed to run"):
+            getattr(run(["true"]), name)
+    with pytest.raises(AttributeError, match="nothing is shown unless tee=True"):
+        _ = run(["true"]).hide
 
 
 def test_a_limit_for_each_stream_is_told_as_one():

@@ -320,7 +320,7 @@ def later() -> None:
     assert_type(fixed.run(), procwright.Result)
     assert_type(ls.with_options(text=True).run(), procwright.Result)
     for ended in procwright.map([ls, ls], text=True):
-        assert_type(ended.stdout, str | None)
+        assert_type(ended.stdout, str | Any)
     both = ls | procwright.cmd("sort", stderr=STDOUT) | stripped | procwright.cmd("cat")
     assert_type(both.run(text=True), procwright.PipelineResult[str])
     assert_type(both.with_options(success="last").run().stdout, bytes)
@@ -382,6 +382,7 @@ async def awaited() -> None:
         assert_type(await one.wait(), procwright.Status)
     procwright.run(["sort"], stdin=other.stdout)
     receiver = aio.Receiver(queue.Receiver())
+    assert_type(procwright.queue.Receiver(), queue.Receiver)
     assert_type(await receiver.recv(timeout=1), bytes)
     assert_type(await receiver.recv_many(10), list[bytes])
     assert_type([message async for message in receiver], list[bytes])
