@@ -32,7 +32,12 @@ pub(crate) fn holders(world: &World, edges: &[&Edge]) -> Vec<WaitedFor> {
 fn end(why: Why) -> Option<i32> {
     match why {
         Why::Reads { end, .. } | Why::Writes { end, .. } => Some(end),
-        Why::Ends | Why::Unlocks | Why::Mutex | Why::Abandoned { .. } | Why::ChildSignal => None,
+        Why::Ends
+        | Why::Unlocks
+        | Why::Mutex
+        | Why::Abandoned { .. }
+        | Why::MayUnlock
+        | Why::ChildSignal => None,
     }
 }
 

@@ -25,7 +25,8 @@ pub(crate) fn stuck(graph: &Graph, doubts: Doubts) -> BTreeSet<i32> {
     for (&pid, node) in &graph.nodes {
         let mut free = !node.free.is_empty();
         free |= doubts == Doubts::Release && !node.doubts.is_empty();
-        for edge in &node.edges {
+        let releases = |edge: &&Edge| doubts == Doubts::Release || edge.why != Why::MayUnlock;
+        for edge in node.edges.iter().filter(releases) {
             match graph.nodes.contains_key(&edge.to) {
                 true => waiting_for.entry(edge.to).or_default().push(pid),
                 // It has ended, or was not seen.
@@ -47,10 +48,11 @@ pub(crate) fn stuck(graph: &Graph, doubts: Doubts) -> BTreeSet<i32> {
     stuck
 }
 
-/// The edges that can make a circle: a wait for somebody, not a signal by the way.
+/// The edges that can make a circle: a wait for somebody, not a signal by the way, nor what
+/// somebody could do and should not.
 pub(crate) fn real_edges(graph: &Graph, pid: i32) -> impl Iterator<Item = &Edge> {
     let edges = graph.node(pid).into_iter().flat_map(|node| &node.edges);
-    edges.filter(|edge| edge.why != Why::ChildSignal)
+    edges.filter(|edge| !matches!(edge.why, Why::ChildSignal | Why::MayUnlock))
 }
 
 /// The processes that can be reached from `pid` within `set`, by one edge or more.
@@ -189,6 +191,31 @@ mod tests {
         let doubtful = graph(&[(1, 2), (2, 1)], &[], &[2]);
         assert!(stuck(&doubtful, Doubts::Release).is_empty());
         assert_eq!(stuck(&doubtful, Doubts::Disregarded).len(), 2);
+    }
+
+    #[test]
+    fn who_may_unlock_releases_as_a_doubt_does() {
+        let shared = |free: &[i32]| {
+            let mut shared = graph(&[(1, 1), (1, 2), (2, 1)], free, &[]);
+            let edges = &mut shared.nodes.get_mut(&1).unwrap().edges;
+            edges.last_mut().unwrap().why = Why::MayUnlock;
+            shared
+        };
+        let all = BTreeSet::from([1, 2]);
+        assert_eq!(
+            stuck(&shared(&[]), Doubts::Release),
+            all,
+            "it waits as well"
+        );
+        assert!(stuck(&shared(&[2]), Doubts::Release).is_empty());
+        let one = BTreeSet::from([1]);
+        assert_eq!(stuck(&shared(&[2]), Doubts::Disregarded), one);
+        assert_eq!(cycles(&shared(&[]), &all), [one]);
+        assert_eq!(
+            within_cycles(&shared(&[]), &all),
+            all,
+            "it is looked at too"
+        );
     }
 
     #[test]

@@ -77,11 +77,13 @@ pub(crate) struct Mutex {
     /// Number of that thread, as its own pid namespace has it.
     pub(crate) owner: i32,
     pub(crate) place: Place,
+    /// Whether the C library lets anybody unlock it, and not its holder alone.
+    pub(crate) anyone_unlocks: bool,
 }
 
 /// A place in memory that processes share, which each has at an address of its own: a file, or
 /// memory that the kernel has numbered as one, and where in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(crate) device: u64,
     pub(crate) inode: u64,

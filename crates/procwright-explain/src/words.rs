@@ -188,11 +188,22 @@ pub(crate) fn link(edge: &Edge, to: &str) -> Link {
             link.wait = "unlock";
             link.text = format!("waits for a mutex in shared memory that {to} holds");
         }
-        Why::Abandoned { owner } => {
+        Why::MayUnlock => {
+            link.wait = "unlock";
+            link.text = format!("waits for a mutex in shared memory that {to} could unlock");
+        }
+        Why::Abandoned { owner, ended: true } => {
             link.wait = "unlock";
             link.text = format!(
                 "waits for a mutex in shared memory that thread {owner} held when it ended"
             );
+        }
+        Why::Abandoned {
+            owner,
+            ended: false,
+        } => {
+            link.wait = "unlock";
+            link.text = format!("waits for a mutex in shared memory that thread {owner} held");
         }
     }
     link
@@ -244,6 +255,14 @@ pub(crate) fn doubt(doubt: Doubt, name: &str) -> String {
             "The mutex that {name} waits for names its holder by a number, which may be that of \
              another pid namespace."
         ),
+        Doubt::MutexLeft => format!(
+            "There is a thread of the number of the one that held the mutex that {name} waits for: \
+             where it is that one, it may get the memory back and unlock it."
+        ),
+        Doubt::UnseenUnlocker => format!(
+            "Somebody who could not be looked at may have the mutex that {name} waits for in its \
+             memory, and unlock it: of this type (PTHREAD_MUTEX_DEFAULT) not its holder alone can."
+        ),
         Doubt::Elsewhere => format!(
             "{name} sleeps in another place than that of its call: it may be held by a filter, \
              or be about to go on."
@@ -254,6 +273,14 @@ pub(crate) fn doubt(doubt: Doubt, name: &str) -> String {
         }
         Doubt::Threads => format!("The threads of {name} could not be read."),
     }
+}
+
+/// The doubt that these others could unlock what the process of this name waits for.
+pub(crate) fn may_unlock(name: &str, others: &str) -> String {
+    format!(
+        "Others have the mutex that {name} waits for in their memory, and could unlock it: \
+         {others}. Of this type (PTHREAD_MUTEX_DEFAULT) not its holder alone can."
+    )
 }
 
 /// What a look could not see, each with what would help.

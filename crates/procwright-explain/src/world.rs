@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::SocketAddr;
 
-use crate::wait::Wait;
+use crate::wait::{Place, Wait};
 
 pub(crate) const SIGCHLD: i32 = 17;
 
@@ -19,6 +19,8 @@ pub(crate) struct World {
     pub(crate) locks: Vec<LockWait>,
     /// Whose the mutexes are that are waited for, by the number of the thread that waits.
     pub(crate) mutexes: BTreeMap<i32, Owner>,
+    /// Who has the places in memory of those mutexes that anybody may unlock.
+    pub(crate) sharers: BTreeMap<Place, Sharers>,
     pub(crate) unseen: Unseen,
     /// Numbers of the threads of this process that have looked.
     pub(crate) lookers: BTreeSet<i32>,
@@ -78,8 +80,19 @@ pub(crate) enum Owner {
     },
     /// Nobody any more: the thread has ended with it.
     Gone,
+    /// A thread that has not that memory: it has executed another program, or given the memory
+    /// up, or its number is another's by now.
+    Left,
     /// Somebody who could not be found.
     Unknown,
+}
+
+/// The processes that have a place in memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sharers {
+    pub(crate) pids: BTreeSet<i32>,
+    /// Whether the memory of all processes could be looked at.
+    pub(crate) all_seen: bool,
 }
 
 /// One process.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::node::{Doubt, Edge, Free, Node, Why};
-use crate::wait::{Children, Mutex, Wait};
+use crate::wait::{Children, Mutex, Place, Wait};
 use crate::world::{Births, Fd, Object, Owner, Process, Thread, World};
 
 /// A process that has something open.
@@ -374,7 +374,7 @@ impl<'w> Builder<'w> {
 
     /// A wait for a mutex in shared memory, which its holder alone gives back. One that another
     /// thread of its own process holds is as one of that process alone, unless the threads wait
-    /// for each other.
+    /// for each other. Where the C library does not ask who unlocks it, others may.
     fn mutex(&self, at: &mut At<'_>, mutex: &Mutex) {
         let own = at.process.pid;
         match self.world.mutexes.get(&at.tid) {
@@ -386,11 +386,29 @@ impl<'w> Builder<'w> {
                     at.edge(pid, Why::Mutex);
                 }
             }
-            Some(Owner::Gone) => {
-                let owner = mutex.owner;
-                at.edge(own, Why::Abandoned { owner });
+            Some(gone @ (Owner::Gone | Owner::Left)) => {
+                let (owner, ended) = (mutex.owner, *gone == Owner::Gone);
+                if !ended {
+                    at.node.add_doubt(Doubt::MutexLeft);
+                }
+                at.edge(own, Why::Abandoned { owner, ended });
             }
             Some(Owner::Unknown) | None => at.node.add_doubt(Doubt::SharedMemory),
+        }
+        if mutex.anyone_unlocks {
+            self.others_may_unlock(at, &mutex.place);
+        }
+    }
+
+    fn others_may_unlock(&self, at: &mut At<'_>, place: &Place) {
+        let own = at.process.pid;
+        let sharers = self.world.sharers.get(place);
+        if !sharers.is_some_and(|sharers| sharers.all_seen) {
+            at.node.add_doubt(Doubt::UnseenUnlocker);
+        }
+        let pids = sharers.into_iter().flat_map(|sharers| &sharers.pids);
+        for &pid in pids.filter(|pid| **pid != own) {
+            at.edge(pid, Why::MayUnlock);
         }
     }
 }

@@ -47,9 +47,15 @@ pub(crate) enum Why {
     Unlocks,
     /// The other holds a mutex that they share.
     Mutex,
-    /// It waits for a mutex that this thread held when it ended, so that nobody gives it back:
-    /// an edge to itself.
-    Abandoned { owner: i32 },
+    /// It waits for a mutex that this thread held and cannot give back: an edge to itself.
+    Abandoned {
+        owner: i32,
+        /// The thread has certainly ended.
+        ended: bool,
+    },
+    /// The other has the memory of a mutex that anybody may unlock, and nobody but its holder
+    /// should: whoever waits is in no circle with it, and no proof holds against it.
+    MayUnlock,
     /// A signal of the other's end would be handled.
     ChildSignal,
 }
@@ -112,6 +118,10 @@ pub(crate) enum Doubt {
     LockHolder,
     /// The thread that holds a mutex may be another than the one of that number.
     MutexHolder,
+    /// The thread that held a mutex is there, and could get back to its memory.
+    MutexLeft,
+    /// Somebody who may not be looked at could have the memory of a mutex, and unlock it.
+    UnseenUnlocker,
     /// A thread could not be told from one that has come or gone.
     Threads,
     /// It sleeps elsewhere in the system than its call does.

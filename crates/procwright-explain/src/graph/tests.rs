@@ -4,7 +4,7 @@ use super::signals::bit;
 use super::*;
 use crate::knot::{self, Doubts, stuck};
 use crate::wait::{Mutex, Place, Wait};
-use crate::world::{Fd, Object, Owner};
+use crate::world::{Fd, Object, Owner, Sharers};
 
 /// Two processes that read from each other.
 fn pair(switches: u64) -> World {
@@ -212,6 +212,7 @@ fn mutexes(owners: [i32; 2], found: [Owner; 2]) -> World {
                     inode: 7,
                     offset: 64,
                 },
+                anyone_unlocks: false,
             }),
         };
         let other = Thread {
@@ -290,4 +291,46 @@ fn a_mutex_of_its_own_is_a_circle_only_where_threads_wait_for_each_other() {
     assert_eq!(circles(&both), [BTreeSet::from([10])]);
     let dead = mutexes([99, 20], [Owner::Gone, of(10)]);
     assert_eq!(circles(&dead), [BTreeSet::from([10])]);
+    let left = mutexes([99, 20], [Owner::Left, of(10)]);
+    assert!(circles(&left).is_empty(), "it may come back");
+    let graph = Graph::of(&left, &left, &none);
+    assert!(stuck(&graph, Doubts::Disregarded).contains(&10));
+}
+
+#[test]
+fn where_anybody_may_unlock_who_goes_on_is_a_doubt() {
+    let none = Births::new();
+    // Beside both a third one has the memory.
+    let shared = |wait: Wait, all_seen: bool| {
+        let mut world = mutexes([10, 20], [of(10), of(10)]);
+        let mut third = world.processes[&11].clone();
+        third.pid = 12;
+        third.threads.truncate(1);
+        third.threads[0].tid = 12;
+        third.threads[0].wait = wait;
+        world.processes.insert(12, third);
+        let threads = &mut world.processes.get_mut(&10).unwrap().threads;
+        let Wait::Futex {
+            mutex: Some(mutex), ..
+        } = &mut threads[0].wait
+        else {
+            unreachable!("it waits for a mutex")
+        };
+        mutex.anyone_unlocks = true;
+        let sharers = Sharers {
+            pids: BTreeSet::from([10, 12]),
+            all_seen,
+        };
+        world.sharers.insert(mutex.place, sharers);
+        let graph = Graph::of(&world, &world, &none);
+        let is_in = |doubts| stuck(&graph, doubts).contains(&10);
+        (is_in(Doubts::Release), is_in(Doubts::Disregarded))
+    };
+    let waits = Wait::Futex {
+        private: true,
+        mutex: None,
+    };
+    assert_eq!(shared(waits.clone(), true), (true, true));
+    assert_eq!(shared(Wait::Time, true), (false, true));
+    assert_eq!(shared(waits, false), (false, true), "somebody unseen");
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::seen::Judge;
 use crate::finding::{Finding, Link};
 use crate::graph::{Edge, Why};
+use crate::holders;
 use crate::knot::{self, Doubts};
 use crate::pattern::Pattern;
 use crate::scan;
@@ -84,8 +85,18 @@ impl Judge<'_> {
                     texts.push(text);
                 }
             }
+            texts.extend(self.may_unlock(pid, &possible));
         }
         texts
+    }
+
+    /// The doubt that others, who are not `stuck`, could unlock what a process waits for.
+    fn may_unlock(&self, pid: i32, stuck: &BTreeSet<i32>) -> Option<String> {
+        let edges = &self.graph.node(pid)?.edges;
+        let goes_on = |edge: &&Edge| edge.why == Why::MayUnlock && !stuck.contains(&edge.to);
+        let edges: Vec<&Edge> = edges.iter().filter(goes_on).collect();
+        let others = holders::holders(self.second, &edges);
+        (!others.is_empty()).then(|| words::may_unlock(&self.who(pid), &holders::named(&others)))
     }
 
     /// The name of a circle.
@@ -284,13 +295,17 @@ impl Judge<'_> {
             ),
             (Pattern::DeadOwner, _) => {
                 let owner = circle.iter().find_map(|edge| match edge.why {
-                    Why::Abandoned { owner } => Some(owner),
+                    Why::Abandoned { owner, ended } => Some((owner, ended)),
                     _ => None,
                 });
-                let owner = owner.unwrap_or(a.tid);
+                let (owner, ended) = owner.unwrap_or((a.tid, false));
+                let fate = match ended {
+                    true => "has ended",
+                    false => "is gone, or has that memory no more",
+                };
                 format!(
-                    "{who_a} waits for a mutex in shared memory that nobody gives back: thread \
-                     {owner}, which held it, has ended."
+                    "{who_a} waits for a mutex in shared memory that its holder does not give \
+                     back: thread {owner}, which held it, {fate}."
                 )
             }
             _ => {

@@ -237,7 +237,7 @@ fn add_surroundings(proc: &OwnedFd, world: &mut World) {
         true => locks::waits(proc, world).unwrap_or_default(),
         false => Vec::new(),
     };
-    world.mutexes = mutexes::owners(proc, world);
+    mutexes::add(proc, world);
     ends::tell(proc, world);
 }
 

@@ -35,15 +35,17 @@ pub(super) fn memory(dir: BorrowedFd<'_>, at: u64) -> Memory {
     }
 }
 
-/// True if a process has this place in its memory, at whatever address; false of one that has
-/// ended.
+/// Those of `places` that a process or a thread has in its memory, at whatever address. `None` of
+/// one that has no memory: it has ended, as the first thread of a process may have alone.
 ///
 /// # Errors
 /// When that may not be read.
-pub(super) fn has(dir: BorrowedFd<'_>, place: &Place) -> io::Result<bool> {
+pub(super) fn having(dir: BorrowedFd<'_>, places: &[Place]) -> io::Result<Option<Vec<Place>>> {
     let text = read(dir)?;
-    let mut all = text.lines().filter_map(Mapping::parse);
-    Ok(all.any(|mapping| mapping.has(place)))
+    let all: Vec<Mapping> = text.lines().filter_map(Mapping::parse).collect();
+    let has = |place: &&Place| all.iter().any(|mapping| mapping.has(place));
+    let found = places.iter().filter(has).copied();
+    Ok((!text.is_empty()).then(|| found.collect()))
 }
 
 fn read(dir: BorrowedFd<'_>) -> io::Result<String> {

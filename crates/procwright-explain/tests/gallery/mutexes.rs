@@ -24,6 +24,7 @@ def at(offset, memory=memory):
     return ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(memory, offset)))
 
 def mutex(where, robust=False, kind=0):
+    'Of the default type, which anybody may unlock; of kind 1, which is recursive, its holder.'
     attributes = ctypes.create_string_buffer(64)
     libc.pthread_mutexattr_init(attributes)
     libc.pthread_mutexattr_setpshared(attributes, 1)
@@ -34,6 +35,9 @@ def mutex(where, robust=False, kind=0):
 
 def lock(where):
     return libc.pthread_mutex_lock(where)
+
+def unlock(where):
+    return libc.pthread_mutex_unlock(where)
 
 def fork(work):
     pid = os.fork()
@@ -83,7 +87,7 @@ fn circles_of_mutexes_are_proven() {
                 &["a", "b"],
                 with_mutexes!(
                     r"
-for offset in (4096, 5000): mutex(at(offset))
+for offset in (4096, 5000): mutex(at(offset), kind=1)
 one, two = other(4096, 5000), other(5000, 4096)
 one.stdout.read(1); two.stdout.read(1)
 for each in (one, two): each.stdin.write(b'x'); each.stdin.flush()
@@ -109,6 +113,7 @@ ring[0].wait()
         ),
         Scene {
             says: "that it holds itself",
+            all_seen: true,
             ..circle(
                 "a mutex that is locked twice",
                 &["a"],
@@ -126,6 +131,140 @@ os.waitpid(a, 0)
 }
 
 #[test]
+fn who_could_unlock_a_mutex_of_the_default_type_is_a_doubt() {
+    if !has_python("who_could_unlock_a_mutex_of_the_default_type_is_a_doubt") {
+        return;
+    }
+    let possible = |name, pattern, names, program| Scene {
+        says: "could unlock it: python3",
+        ..hang(name, Verdict::Possible, pattern, names, program)
+    };
+    let proven = |name, pattern, names, program| Scene {
+        all_seen: true,
+        ..hang(name, Verdict::Proven, pattern, names, program)
+    };
+    show(&[
+        possible(
+            "a gate that a child opens",
+            Pattern::Mutexes,
+            &["me"],
+            with_mutexes!(
+                r"
+gate = mutex(at(0, anonymous))
+lock(gate)
+child = fork(lambda: (time.sleep(10000), unlock(gate)))
+say(me=ME, child=child)
+lock(gate)
+"
+            ),
+        ),
+        proven(
+            "a gate that nobody else has",
+            Pattern::Mutexes,
+            &["me"],
+            with_mutexes!(
+                r"
+gate = mutex(at(0, anonymous))
+lock(gate)
+say(me=ME)
+lock(gate)
+"
+            ),
+        ),
+        proven(
+            "a gate whose child waits for it as well",
+            Pattern::Mutexes,
+            &["me"],
+            with_mutexes!(
+                r"
+gate = mutex(at(0, anonymous))
+lock(gate)
+child = fork(lambda: (lock(gate), unlock(gate)))
+say(me=ME, child=child)
+lock(gate)
+"
+            ),
+        ),
+        possible(
+            "a mutex of the dead that another unlocks",
+            Pattern::DeadOwner,
+            &["waiter"],
+            with_mutexes!(
+                r"
+held = mutex(at(0, anonymous))
+holder = fork(lambda: lock(held))
+os.waitpid(holder, 0)
+other = fork(lambda: (time.sleep(10000), unlock(held)))
+waiter = fork(lambda: lock(held))
+say(me=ME, waiter=waiter, other=other)
+os.waitpid(waiter, 0)
+"
+            ),
+        ),
+        proven(
+            "a mutex of the dead that its holder alone could unlock",
+            Pattern::DeadOwner,
+            &["waiter"],
+            with_mutexes!(
+                r"
+held = mutex(at(0, anonymous), kind=1)
+holder = fork(lambda: lock(held))
+os.waitpid(holder, 0)
+other = fork(lambda: (time.sleep(10000), unlock(held)))
+waiter = fork(lambda: lock(held))
+say(me=ME, waiter=waiter, other=other)
+os.waitpid(waiter, 0)
+"
+            ),
+        ),
+        possible(
+            "two mutexes in the wrong order, one of which another unlocks",
+            Pattern::Mutexes,
+            &["a", "b"],
+            with_mutexes!(
+                r"
+for offset in (4096, 5000): mutex(at(offset))
+one, two = other(4096, 5000), other(5000, 4096)
+one.stdout.read(1); two.stdout.read(1)
+for each in (one, two): each.stdin.write(b'x'); each.stdin.flush()
+say(me=ME, a=one.pid, b=two.pid)
+time.sleep(10000)
+unlock(at(4096))
+one.wait()
+"
+            ),
+        ),
+    ]);
+}
+
+#[test]
+fn a_holder_that_has_the_memory_no_more_is_no_proof() {
+    if !has_python("a_holder_that_has_the_memory_no_more_is_no_proof") {
+        return;
+    }
+    show(&[Scene {
+        behind: &["me"],
+        says: "is gone, or has that memory no more",
+        ..hang(
+            "a holder that has executed another program",
+            Verdict::Possible,
+            Pattern::DeadOwner,
+            &["waiter"],
+            with_mutexes!(
+                r"
+held = mutex(at(0, anonymous), kind=1)
+holder = fork(lambda: (lock(held), os.execvp('sleep', ['sleep', '10000'])))
+while open(f'/proc/{holder}/comm').read() != 'sleep\n': time.sleep(0.01)
+waiter = fork(lambda: lock(held))
+say(me=ME, waiter=waiter, holder=holder)
+os.waitpid(waiter, 0)
+"
+            ),
+        )
+    }]);
+}
+
+#[test]
 fn a_mutex_and_a_wait_for_a_child_make_a_circle() {
     if !has_python("a_mutex_and_a_wait_for_a_child_make_a_circle") {
         return;
@@ -139,7 +278,7 @@ fn a_mutex_and_a_wait_for_a_child_make_a_circle() {
             &["me", "child"],
             with_mutexes!(
                 r"
-held = mutex(at(0, anonymous))
+held = mutex(at(0, anonymous), kind=1)
 lock(held)
 child = fork(lambda: lock(held))
 say(me=ME, child=child)
@@ -157,6 +296,7 @@ fn a_mutex_of_the_dead_is_proven() {
     }
     let dead = |name, program| Scene {
         behind: &["me"],
+        all_seen: true,
         says: "which held it, has ended",
         ..hang(
             name,

@@ -28,7 +28,8 @@ pub(crate) struct Scene {
     pub(crate) names: &'static [&'static str],
     /// Roles of those behind it.
     pub(crate) behind: &'static [&'static str],
-    /// Text that the sentence or the remedy has; without a finding, the sentence or a wait.
+    /// Text that the sentence, the remedy, a link or a doubt has; without a finding, the sentence
+    /// or a wait.
     pub(crate) says: &'static str,
     /// It is proven only where everybody may be looked at: who made the pipes has closed
     /// them, or has ended.
@@ -240,7 +241,8 @@ fn fault(
         .iter()
         .map(|link| link.text.as_str())
         .collect();
-    let said = format!("{} {} {}", finding.sentence, finding.fix, links.join(" "));
+    let (links, doubts) = (links.join(" "), finding.doubts.join(" "));
+    let said = format!("{} {} {links} {doubts}", finding.sentence, finding.fix);
     says(scene, &said)
 }
 
