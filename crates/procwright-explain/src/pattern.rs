@@ -25,7 +25,8 @@ pub enum Pattern {
     FileLocks,
     /// Each holds a mutex in shared memory for which the other waits.
     Mutexes,
-    /// A mutex in shared memory was held by a thread that has ended, and is not robust.
+    /// A mutex in shared memory was held by a thread that has ended, or has that memory no more, and
+    /// is not robust.
     DeadOwner,
     /// A program waits for a token of make's jobserver, and nobody is left to give one back.
     Jobserver,

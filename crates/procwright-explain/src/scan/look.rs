@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::CWD;
 
 use super::process::{self, Depth, Stat};
-use super::{among, descriptors, ends, files, locks, mutexes, peers, tcp};
+use super::{among, descriptors, ends, files, locks, peers, sharers, tcp};
 use crate::wait::Wait;
 use crate::world::{Process, World};
 
@@ -237,7 +237,7 @@ fn add_surroundings(proc: &OwnedFd, world: &mut World) {
         true => locks::waits(proc, world).unwrap_or_default(),
         false => Vec::new(),
     };
-    mutexes::add(proc, world);
+    sharers::add(proc, world);
     ends::tell(proc, world);
 }
 

@@ -34,6 +34,8 @@ mod process;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod sets;
 #[cfg(any(target_os = "linux", target_os = "android"))]
+mod sharers;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod tcp;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod tree;
