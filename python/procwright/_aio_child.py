@@ -27,7 +27,7 @@ from ._process import as_stop
 from ._record import Status, Survivor
 from ._result import Result
 from ._timeout import Deadline, Earlier, sooner
-from ._told import reason_of_end, told, waits
+from ._told import Patience, reason_of_end, told
 from ._wait_for import EndWait, Look, Sleep, searching
 
 TYPE_CHECKING = False
@@ -379,7 +379,7 @@ class Child(Streams[Out, Err, In, Both]):
                 try:
                     child._sender = sending.value()
                 except NoChannel as error:
-                    found = await self._in_place_of(error)
+                    found = await self._in_place_of(error, Patience(), deadline.left())
                     raise found from found.__cause__
                 child._leave()
         if self._sender is None:
@@ -387,10 +387,12 @@ class Child(Streams[Out, Err, In, Both]):
             self._sender._ask = asking(ref(self))
         return self._sender
 
-    async def _in_place_of(self, error: BaseException) -> BaseException:
+    async def _in_place_of(
+        self, error: BaseException, patience: Patience, left: float | None
+    ) -> BaseException:
         """The exception to raise for `error`, as that of `procwright.Child`."""
         if self._core.is_ours():
-            for timeout in waits(self._core):
+            for timeout in patience.waits(self._core, left):
                 try:
                     await self._until_ended(Deadline(timeout))
                 except Exception as failed:

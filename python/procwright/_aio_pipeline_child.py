@@ -18,7 +18,7 @@ from ._late_calls import of_many
 from ._pipeline import PipelineResult
 from ._record import Survivor
 from ._timeout import Deadline, sooner
-from ._told import ABOUT_TO_END_S, reason_of_end, told
+from ._told import Patience, reason_of_end, told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -119,14 +119,18 @@ class PipelineChild(PipelineStreams[Out, Err, In]):
             await first(fds, sooner(seconds, left))
         return True
 
-    async def _in_place_of(self, error: BaseException) -> BaseException:
+    async def _in_place_of(
+        self, error: BaseException, patience: Patience, left: float | None
+    ) -> BaseException:
         """The exception to raise for `error`, as that of `procwright.PipelineChild`."""
         if self._core.is_ours():
-            try:
-                await self._until_over(Deadline(ABOUT_TO_END_S))
-            except Exception as failed:
-                # Such as Stalled: whoever waits next is told.
-                del failed
+            for timeout in patience.waits(self._core, left):
+                try:
+                    await self._until_over(Deadline(timeout))
+                except Exception as failed:
+                    # Such as Stalled: whoever waits next is told.
+                    del failed
+                    break
         return told(self._child, error)
 
     async def _why_stopped(self) -> BaseException | None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ._types import Seconds
 
     _T = TypeVar("_T")
-    _Ask: TypeAlias = Callable[[BaseException], Awaitable[BaseException]]
+    _Ask: TypeAlias = Callable[[BaseException, float | None], Awaitable[BaseException]]
 
 #: How long a thread waits for room. The core looks after the receiver as often, so that longer
 #: sleeps would not be fewer.
@@ -53,8 +53,8 @@ class _End:
         #: queue of a child, that may know why.
         self._ask: _Ask | None = None
 
-    async def _told(self, error: Exception) -> BaseException:
-        return error if self._ask is None else await self._ask(error)
+    async def _told(self, error: Exception, left: float | None) -> BaseException:
+        return error if self._ask is None else await self._ask(error, left)
 
     async def _has_turn(self, deadline: Deadline) -> bool:
         """Waits for this task's turn at the end, which it then has until `_lock.release()`. False
@@ -85,14 +85,15 @@ class Receiver(_End):
 
     async def recv(self, timeout: Seconds | None = None) -> bytes:
         """Receives a message: waits until there is one. Raises as `queue.Receiver.recv`."""
+        until = Deadline(timeout)
         try:
-            return await self._message(timeout)
+            return await self._message(until)
         except Closed as error:
-            told = await self._told(error)
+            told = await self._told(error, until.left())
             raise told from told.__cause__
 
-    async def _message(self, timeout: Seconds | None) -> bytes:
-        found = await self._received(self.receiver._poll, timeout)
+    async def _message(self, until: Deadline) -> bytes:
+        found = await self._received(self.receiver._poll, until)
         self._turns.note(len(found))
         return found
 
@@ -110,16 +111,16 @@ class Receiver(_End):
                 message = receiver._poll()
                 return None if message is None else [message]
 
+        until = Deadline(timeout)
         try:
-            found = await self._received(poll, timeout)
+            found = await self._received(poll, until)
         except Closed as error:
-            told = await self._told(error)
+            told = await self._told(error, until.left())
             raise told from told.__cause__
         self._turns.note(sum(map(len, found)))
         return found
 
-    async def _received(self, poll: Callable[[], _T | None], timeout: Seconds | None) -> _T:
-        deadline = Deadline(timeout)
+    async def _received(self, poll: Callable[[], _T | None], deadline: Deadline) -> _T:
         if not await self._has_turn(deadline):
             raise _no_message_in_time("no message within the time")
         try:
@@ -167,7 +168,7 @@ class Receiver(_End):
 
     async def __anext__(self) -> bytes:
         try:
-            return await self._message(None)
+            return await self._message(Deadline(None))
         except _EndOfQueue:
             raise StopAsyncIteration from None
 
@@ -209,18 +210,18 @@ class Sender(_End):
 
         Raises as `queue.Sender.send`.
         """
+        until = Deadline(timeout)
+        waits = timeout is not None or self.sender.overflow == "block"
         try:
-            await self._send(data, timeout)
+            await self._send(data, until, waits)
         except (Closed, ReceiverDead) as error:
-            told = await self._told(error)
+            told = await self._told(error, until.left() if waits else 0)
             raise told from told.__cause__
 
-    async def _send(self, data: ReadableBuffer, timeout: Seconds | None) -> None:
-        deadline = Deadline(timeout)
+    async def _send(self, data: ReadableBuffer, deadline: Deadline, waits: bool) -> None:
         if not await self._has_turn(deadline):
             raise _late()
         try:
-            waits = timeout is not None or self.sender.overflow == "block"
             while self._room is not None or not self._has_sent(data, waits):
                 left = deadline.left()
                 if left == 0:

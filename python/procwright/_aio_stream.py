@@ -386,7 +386,7 @@ class Writer(ByteSendStream):
         self._guard = Guard("writing to")
         self._turns = Turns()
         #: Gives the exception to raise for one which says that the child reads no more.
-        self._ask: Callable[[BaseException], Awaitable[BaseException]] | None = None
+        self._ask: Callable[[BaseException, float | None], Awaitable[BaseException]] | None = None
 
     async def send(self, item: Data) -> None:
         """Sends all of it, and waits until the pipe has taken it.
@@ -408,7 +408,7 @@ class Writer(ByteSendStream):
             raise found from found.__cause__
 
     async def _told(self, error: BrokenPipeError) -> BaseException:
-        return error if self._ask is None else await self._ask(error)
+        return error if self._ask is None else await self._ask(error, None)
 
     async def _send(self, item: bytes) -> None:
         """Sends all of it, for one who has the guard."""

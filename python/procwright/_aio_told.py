@@ -7,6 +7,7 @@ from weakref import ref
 import anyio
 
 from ._run_errors import RunError
+from ._told import Patience
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     class _Asked(Protocol):
         """What was started, as far as an error of one of its streams or queues asks it."""
 
-        async def _in_place_of(self, error: BaseException) -> BaseException: ...
+        async def _in_place_of(
+            self, error: BaseException, patience: Patience, left: float | None
+        ) -> BaseException: ...
         async def _why_stopped(self) -> BaseException | None: ...
 
 
@@ -35,13 +38,14 @@ def tell(child: _Asked, writer: Any, readers: Iterable[Any]) -> None:
 
 def asking(
     child: Callable[[], _Asked | None],
-) -> Callable[[BaseException], Awaitable[BaseException]]:
-    """What gives the exception to raise for an error of a stream or queue. `child` is a reference
-    that keeps nobody."""
+) -> Callable[[BaseException, float | None], Awaitable[BaseException]]:
+    """What gives the exception to raise for an error of a stream or queue, within the seconds that
+    the call has left. `child` is a reference that keeps nobody."""
+    patience = Patience()
 
-    async def ask(error: BaseException) -> BaseException:
+    async def ask(error: BaseException, left: float | None) -> BaseException:
         asked = child()
-        return error if asked is None else await asked._in_place_of(error)
+        return error if asked is None else await asked._in_place_of(error, patience, left)
 
     return ask
 

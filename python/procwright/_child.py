@@ -18,7 +18,7 @@ from ._record import Status, Survivor
 from ._result import Result
 from ._stream import binary
 from ._timeout import Deadline, seconds, sooner
-from ._told import asking, in_place_of
+from ._told import Patience, asking, in_place_of
 from ._words import shown_seconds
 
 TYPE_CHECKING = False
@@ -212,11 +212,11 @@ class Child(Streams[Out, Err, In, Both]):
         return error
 
     def _raise_if_stopped(self) -> None:
-        """Raises what a limit is to raise that the child was stopped for."""
+        """Raises what a limit is to raise that the child was stopped for, if that is over."""
         if self._core.stopped_for() is not None:
             result = self._past_result()
-            assert result is not None
-            self._raise_stopped(result)
+            if result is not None:
+                self._raise_stopped(result)
 
     def _past_result(self) -> Result[Any, Any, Any] | None:
         """What came of it so far, None while it is alive or being stopped."""
@@ -648,7 +648,8 @@ class Child(Streams[Out, Err, In, Both]):
         Always the same. It was there before the child, so that nothing is too early for it;
         once the child has ended and what it had sent is received, it says `queue.Closed`, and how
         that has failed, and iterating over it ends. Of a child that was stopped for a limit that it
-        was spawned with, its calls raise what `wait` does. Raises `queue.NoChannel` if there is
+        was spawned with, its calls raise what `wait` does: for that they wait once, within their
+        timeout, and `try_recv` tells what is known then. Raises `queue.NoChannel` if there is
         none.
         """
         if self._receiver is None:
@@ -677,10 +678,11 @@ class Child(Streams[Out, Err, In, Both]):
         if self._sender is None:
             from ._queue_errors import NoChannel
 
+            until = Deadline(timeout)
             try:
                 self._sender = self._core.sender(seconds(timeout))
             except NoChannel as error:
-                found = in_place_of(self, error)
+                found = in_place_of(self, error, Patience(), until.left())
                 raise found from found.__cause__
             self._sender._ask(asking(ref(self)))
             self._leave()

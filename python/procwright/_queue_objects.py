@@ -75,19 +75,11 @@ class ObjectReceiver:
 
     def recv(self, timeout: Seconds | None = None) -> Any:
         """Receives an object: waits until there is one. Raises as `Receiver.recv`."""
-        try:
-            return self.receiver._recv_object(timeout)
-        except Exception as error:
-            found = self.receiver._told(error)
-            raise found from found.__cause__
+        return self.receiver._recv_object(timeout)
 
     def try_recv(self) -> Any:
         """Receives an object if there is one; else raises `Empty`."""
-        try:
-            return self.receiver._try_recv_object()
-        except Exception as error:
-            found = self.receiver._told(error)
-            raise found from found.__cause__
+        return self.receiver._try_recv_object()
 
     def recv_many(self, most: int, timeout: Seconds | None = None) -> list[Any]:
         """Waits for an object, and receives it and what has come besides.
@@ -96,11 +88,7 @@ class ObjectReceiver:
         cannot be unpickled those before it are given, and what that raises is raised by the
         next call that receives. Raises as `Receiver.recv`.
         """
-        try:
-            return self.receiver._recv_objects(most, timeout)
-        except Exception as error:
-            found = self.receiver._told(error)
-            raise found from found.__cause__
+        return self.receiver._recv_objects(most, timeout)
 
     async def recv_async(self, timeout: Seconds | None = None) -> Any:
         """Receives an object, as `recv` does, for asyncio and trio. One task at a time."""
@@ -122,7 +110,7 @@ class ObjectReceiver:
         from ._queue_errors import _EndOfQueue
 
         try:
-            return self.receiver._recv_object(None)
+            return self.receiver._next_object()
         except _EndOfQueue:
             raise StopIteration from None
 

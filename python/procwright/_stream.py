@@ -335,7 +335,7 @@ class Writer(_core.Writer, WriteOnly):
     __slots__ = ("_ask", "_keeper", "_one")
 
     #: Gives the exception to raise for one which says that the child reads no more.
-    _ask: Callable[[BaseException], BaseException]
+    _ask: Callable[[BaseException, float | None], BaseException]
 
     #: Keeps the child, None if that is detached.
     _keeper: Any
@@ -364,7 +364,7 @@ class Writer(_core.Writer, WriteOnly):
             with self._one:
                 return self._write_all(data)
         except BrokenPipeError as error:
-            told = self._ask(error)
+            told = self._ask(error, None)
             raise told from told.__cause__
 
     def writelines(self, lines: Iterable[Data], /) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ._timeout import Deadline, sooner
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,23 +27,53 @@ if TYPE_CHECKING:
 ABOUT_TO_END_S = 1.0
 
 
-def asking(child: Callable[[], _Asked | None]) -> Callable[[BaseException], BaseException]:
-    """What gives the exception to raise for an error of a stream or queue. `child` is a reference
-    that keeps nobody."""
+class Patience:
+    """For how long the calls of one end of a pipe or queue wait for the end of the program. One
+    wait does for all: who calls again and again is not held up each time by a program that has
+    closed its end and lives on."""
 
-    def ask(error: BaseException) -> BaseException:
+    __slots__ = ("_has_waited",)
+
+    def __init__(self) -> None:
+        self._has_waited = False
+
+    def waits(self, core: _Core, left: float | None) -> Iterator[float | None]:
+        """For how many seconds the program is to be waited for, one after the other, by a call that
+        has so many left: None until the stop that goes on is over."""
+        if left == 0 or self._has_waited:
+            return
+        self._has_waited = True
+        until = Deadline(left)
+        stopping = getattr(core, "is_stopping", None)
+        if stopping is None or not stopping():
+            yield sooner(ABOUT_TO_END_S, until.left())
+        if stopping is not None and stopping():
+            yield until.left()
+
+
+def asking(
+    child: Callable[[], _Asked | None],
+) -> Callable[[BaseException, float | None], BaseException]:
+    """What gives the exception to raise for an error of a stream or queue, within the seconds that
+    the call has left. `child` is a reference that keeps nobody."""
+    patience = Patience()
+
+    def ask(error: BaseException, left: float | None) -> BaseException:
         asked = child()
-        return error if asked is None else in_place_of(asked, error)
+        return error if asked is None else in_place_of(asked, error, patience, left)
 
     return ask
 
 
-def in_place_of(child: _Asked, error: BaseException) -> BaseException:
+def in_place_of(
+    child: _Asked, error: BaseException, patience: Patience, left: float | None
+) -> BaseException:
     """The exception to raise for `error`, which says that the program has let go of its end. Waits
-    for the end of a program that is about to end, or is being stopped."""
+    for the end of a program that is about to end, or is being stopped, for `left` seconds at most:
+    with 0 what is known now is told."""
     core = child._core
     if core.is_ours():
-        for timeout in waits(core):
+        for timeout in patience.waits(core, left):
             try:
                 core.wait(timeout)
             except Exception as failed:
@@ -49,16 +81,6 @@ def in_place_of(child: _Asked, error: BaseException) -> BaseException:
                 del failed
                 break
     return told(child, error)
-
-
-def waits(core: _Core) -> Iterator[float | None]:
-    """For how long the program is to be waited for, one after the other: None until the stop that
-    goes on is over."""
-    stopping = getattr(core, "is_stopping", None)
-    if stopping is None or not stopping():
-        yield ABOUT_TO_END_S
-    if stopping is not None and stopping():
-        yield None
 
 
 def told(child: _Asked, error: BaseException) -> BaseException:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from conftest import LOOPS
 
@@ -119,5 +121,38 @@ def test_a_pipeline_tells_as_well(run, child):
                 await write(one)
         with pytest.raises(BrokenPipeError, match="stage 1 of 2 exited with code 3"):
             await write(aio.spawn_pipeline(FAILS, ["cat"], stdin=PIPE))
+
+    run(main)
+
+
+def test_one_wait_for_the_reason_does_for_all_calls_and_keeps_to_their_time(run):
+    program = (
+        "from procwright.queue import Sender; import signal\n"
+        "Sender.of_parent().close(); print('closed', flush=True)\n"
+        "while True: signal.pause()"
+    )
+
+    async def main():
+        for timeout in (SHORT, 0, None):
+            argv = [sys.executable, "-c", program]
+            one = aio.spawn(argv, channel="from_child", text=True)
+            try:
+                receiver = await one.receiver()
+                assert await one.stdout.receive() == "closed\n"
+                waits = []
+                until_ended = one._until_ended
+
+                async def wait(deadline, until_ended=until_ended, waits=waits):
+                    waits.append(deadline.left())
+                    return await until_ended(deadline)
+
+                one._until_ended = wait
+                for _ in range(3):
+                    with pytest.raises(queue.Closed):
+                        await receiver.recv(timeout)
+                assert len(waits) == (timeout != 0)
+                assert all(0 <= left <= (timeout or 1) for left in waits)
+            finally:
+                one.process.kill()
 
     run(main)

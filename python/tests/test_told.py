@@ -1,6 +1,7 @@
 """What a call on a child raises whose program has gone: it says why."""
 
 import pickle
+import sys
 
 import pytest
 
@@ -174,8 +175,6 @@ def test_senders_of_a_child_that_goes_away_say_why():
         "print('the reason', file=sys.stderr, flush=True)\n"
         "os._exit(1)"
     )
-    import sys
-
     for call in (send_on, lambda sender: send_on(sender.clone()), lambda sender: objects(sender)):
         one = spawn([sys.executable, "-c", program], channel="to_child")
         with pytest.raises(queue.QueueError, match="exited with code 1") as caught:
@@ -185,3 +184,133 @@ def test_senders_of_a_child_that_goes_away_say_why():
 
 def objects(sender):
     send_on(queue.ObjectSender(sender))
+
+
+#: Lets go of its end of the queue and lives on, also when it is told to stop.
+LIVES_ON = """
+from procwright.queue import Receiver, Sender
+import signal, sys
+signal.signal(signal.SIGTERM, lambda *_: print("stopping", flush=True))
+if sys.argv[1] == "from_child":
+    Sender.of_parent().close()
+else:
+    receiver = Receiver.of_parent()
+    receiver.recv()
+    receiver.close()
+print("closed", flush=True)
+while True:
+    signal.pause()
+"""
+
+
+class Spy:
+    """The core of a child, which notes for how long it is waited for."""
+
+    def __init__(self, core):
+        self.core = core
+        self.waits = []
+
+    def __getattr__(self, name):
+        return getattr(self.core, name)
+
+    def wait(self, timeout):
+        self.waits.append(timeout)
+        return self.core.wait(timeout)
+
+
+@pytest.fixture
+def lives_on():
+    """Gives a child that has closed its end, our end, and the waits for the child."""
+    started = []
+
+    def start(channel, **options):
+        one = spawn([sys.executable, "-c", LIVES_ON, channel], channel=channel, **options)
+        started.append(one)
+        end = one.receiver() if channel == "from_child" else one.sender()
+        if channel == "to_child":
+            end.send(b"x")
+        assert one.stdout.readline() == b"closed\n"
+        one._core = Spy(one._core)
+        return one, end, one._core.waits
+
+    yield start
+    for one in started:
+        if one.status is None:
+            one.process.kill()
+
+
+#: Calls that do not wait, each with the channel.
+AT_ONCE = {
+    "try_recv": ("from_child", lambda end: end.try_recv()),
+    "try_recv_view": ("from_child", lambda end: end.try_recv_view()),
+    "try_recv of an object": ("from_child", lambda end: queue.ObjectReceiver(end).try_recv()),
+    "try_send": ("to_child", lambda end: end.try_send(b"x")),
+    "send for no time": ("to_child", lambda end: end.send(b"x", 0)),
+    "try_send of an object": ("to_child", lambda end: queue.ObjectSender(end).try_send(b"x")),
+}
+
+
+@pytest.mark.parametrize("name", AT_ONCE)
+def test_a_call_that_does_not_wait_does_not_wait_for_the_reason_either(lives_on, name):
+    channel, call = AT_ONCE[name]
+    _, end, waits = lives_on(channel)
+    for _ in range(3):
+        with pytest.raises(queue.Closed):
+            call(end)
+    assert waits == []
+
+
+@pytest.mark.parametrize("overflow", ["fail", "drop_newest"])
+def test_nor_does_a_sender_that_does_not_wait_for_room(overflow):
+    one = spawn([sys.executable, "-c", LIVES_ON, "to_child"], channel="to_child")
+    try:
+        sender = one.sender()
+        other = sender.clone(overflow)
+        sender.send(b"x")
+        assert one.stdout.readline() == b"closed\n"
+        one._core = Spy(one._core)
+        with pytest.raises(queue.Closed):
+            other.send(b"x")
+        with pytest.raises(queue.Closed):
+            other.send_many([b"x"])
+        assert one._core.waits == []
+    finally:
+        one.process.kill()
+
+
+@pytest.mark.parametrize("channel", ["from_child", "to_child"])
+def test_the_time_of_the_call_holds_for_the_reason_too(lives_on, channel):
+    _, end, waits = lives_on(channel)
+    with pytest.raises(queue.Closed):
+        end.recv(SHORT) if channel == "from_child" else end.send(b"x", SHORT)
+    (wait,) = waits
+    assert 0 <= wait <= SHORT
+
+
+def test_one_wait_for_the_reason_does_for_all_calls(lives_on):
+    _, receiver, waits = lives_on("from_child")
+    for call in (receiver.recv, receiver.recv, receiver.recv_view, receiver.try_recv):
+        with pytest.raises(queue.Closed):
+            call()
+    assert waits == [1.0]
+
+
+def test_a_stop_that_lasts_is_not_waited_for_by_who_does_not_wait(lives_on):
+    cancel = Cancel()
+    # A wait for this grace would never come back.
+    one, receiver, waits = lives_on("from_child", cancel=cancel, stop=Stop(grace=1e6))
+    cancel.cancel()
+    assert one.stdout.readline() == b"stopping\n"
+    assert one._core.is_stopping()
+    for call in (receiver.try_recv, receiver.try_recv_view, lambda: receiver.recv(SHORT)):
+        with pytest.raises(queue.Closed) as caught:
+            call()
+        assert caught.value.__cause__ is None
+    (wait,) = waits
+    assert 0 <= wait <= SHORT
+    # Once it is over the reason is known.
+    one.process.kill()
+    with pytest.raises(Cancelled):
+        one.wait()
+    with pytest.raises(Cancelled):
+        receiver.try_recv()

@@ -10,6 +10,17 @@ class TestOtherSide < Minitest::Test
   SHORT = 0.05
   FAILS = ["sh", "-c", "echo 'the reason' >&2; exit 3"].freeze
 
+  # Repeats a call that does not wait until it says why: the end of a pipe or queue comes before that
+  # of the program.
+  UNTIL_TOLD = lambda do |call|
+    call.() while true
+  rescue Errno::EPIPE, Q::Closed, Q::ReceiverDead => e
+    raise if e.cause
+
+    Thread.pass
+    retry
+  end
+
   # Each with the options of the child, and what is called on it once it has gone.
   CALLS = {
     "recv" => [{ channel: :from_child }, ->(one) { one.receiver.recv }],
@@ -20,7 +31,7 @@ class TestOtherSide < Minitest::Test
     "write much" => [{ stdin: :pipe }, ->(one) { loop { one.stdin.write("x" * (1 << 20)) } }],
     "puts" => [{ stdin: :pipe }, ->(one) { loop { one.stdin.puts("x") } }],
     "print" => [{ stdin: :pipe }, ->(one) { loop { one.stdin.print("x") } }],
-    "write_nonblock" => [{ stdin: :pipe }, ->(one) { loop { one.stdin.write_nonblock("x", exception: false) } }]
+    "write_nonblock" => [{ stdin: :pipe }, ->(one) { UNTIL_TOLD.(-> { one.stdin.write_nonblock("x", exception: false) }) }]
   }.freeze
 
   def sleeper(**options) = Procwright.spawn(CHILD, "sleep-forever", stop: SOON, timeout: SHORT, **options)
@@ -78,7 +89,7 @@ class TestOtherSide < Minitest::Test
 
   def test_senders_of_a_child_that_goes_away_say_why
     lines = 'Procwright::Queue::Receiver.of_parent { |receiver| receiver.recv; warn "the reason"; exit!(1) }'
-    [->(sender) { sender.send("x") }, ->(sender) { sender << "x" }, ->(sender) { sender.try_send("x") },
+    [->(sender) { sender.send("x") }, ->(sender) { sender << "x" }, ->(sender) { UNTIL_TOLD.(-> { sender.try_send("x") }) },
      ->(sender) { sender.dup.send_many(["x"]) }].each do |call|
       one = spawn_ruby(lines, channel: :to_child)
       error = assert_raises(Q::Closed, Q::ReceiverDead) { loop_forever { call.(one.sender) } }
@@ -96,7 +107,103 @@ class TestOtherSide < Minitest::Test
     assert_includes assert_raises(Errno::EPIPE) { loop { two.stdin.write("x") } }.message, "stage 1 of 2 exited with code 3"
   end
 
+  # Lets go of its end of the queue and lives on, also when it is told to stop.
+  LIVES_ON = <<~RUBY
+    Signal.trap("TERM") { $stdout.syswrite("stopping\n") }
+    if ARGV[0] == "from_child"
+      Procwright::Queue::Sender.of_parent.close
+    else
+      Procwright::Queue::Receiver.of_parent { |receiver| receiver.recv }
+    end
+    $stdout.syswrite("closed\n")
+    sleep
+  RUBY
+
+  # Calls that do not wait, each with the channel.
+  AT_ONCE = {
+    "try_recv" => [:from_child, lambda(&:try_recv)],
+    "try_send" => [:to_child, ->(sender) { sender.try_send("x") }],
+    "push" => [:to_child, ->(sender) { sender.push("x", true) }],
+    "send for no time" => [:to_child, ->(sender) { sender.send("x", timeout: 0) }],
+    "send_many for no time" => [:to_child, ->(sender) { sender.send_many(["x"], timeout: 0) }],
+    "send of one that does not wait for room" => [:to_child, ->(sender) { sender.overflow = :fail and sender.send("x") }]
+  }.freeze
+
+  def test_a_call_that_does_not_wait_does_not_wait_for_the_reason_either
+    AT_ONCE.each do |name, (channel, call)|
+      lives_on(channel) do |_, queue_end, waits|
+        3.times { assert_raises(Q::Closed, name) { call.(queue_end) } }
+        assert_empty waits, name
+      end
+    end
+    one = Procwright.spawn("sh", "-c", "exec <&-; echo closed; exec sleep 1000", stdin: :pipe, stop: SOON)
+    one.stdout.gets
+    waits = waits_of(one)
+    2.times { assert_raises(Errno::EPIPE) { one.stdin.write_nonblock("x") } }
+    assert_empty waits
+    one.stop
+  end
+
+  def test_the_time_of_the_call_holds_for_the_reason_too
+    lives_on(:from_child) do |_, receiver, waits|
+      assert_raises(Q::Closed) { receiver.recv(timeout: SHORT) }
+      assert_equal 1, waits.size
+      assert_includes 0..SHORT, waits[0]
+    end
+  end
+
+  def test_one_wait_for_the_reason_does_for_all_calls
+    lives_on(:from_child) do |_, receiver, waits|
+      2.times { assert_raises(Q::Closed) { receiver.recv } }
+      assert_raises(Q::Closed) { receiver.recv_many(2) }
+      assert_equal [1.0], waits
+    end
+    lives_on(:to_child) do |_, sender, waits|
+      2.times { assert_raises(Q::Closed) { sender.send("x") } }
+      assert_equal [1.0], waits
+    end
+  end
+
+  def test_a_stop_that_lasts_is_not_waited_for_by_who_does_not_wait
+    cancel = Procwright::Cancel.new
+    # A wait for this grace would never come back.
+    lives_on(:from_child, cancel: cancel, stop: Procwright::Stop.new(grace: 1e6)) do |one, receiver, waits|
+      cancel.cancel
+      assert_equal "stopping\n", one.stdout.gets
+      [-> { receiver.try_recv }, -> { receiver.recv(timeout: SHORT) }].each do |call|
+        assert_nil assert_raises(Q::Closed, &call).cause
+      end
+      assert_equal 1, waits.size
+      assert_includes 0..SHORT, waits[0]
+      # Once it is over the reason is known.
+      one.process.kill if one.status.nil?
+      assert_raises(Procwright::Cancelled) { one.wait }
+      assert_raises(Procwright::Cancelled) { receiver.try_recv }
+    end
+  end
+
   private
+
+  # A child that has closed its end, our end, and the waits for the child.
+  def lives_on(channel, **options)
+    one = spawn_ruby(LIVES_ON, channel.name, channel: channel, **options)
+    queue_end = channel == :from_child ? one.receiver : one.sender
+    queue_end.send("x") if channel == :to_child
+    assert_equal "closed\n", one.stdout.gets
+    yield one, queue_end, waits_of(one)
+  ensure
+    one.process.kill if one.status.nil?
+  end
+
+  # The seconds of each wait for the end of the child, from now on.
+  def waits_of(child)
+    [].tap do |waits|
+      child.define_singleton_method(:await_end) do |seconds|
+        waits << seconds
+        super(seconds)
+      end
+    end
+  end
 
   # Not `loop`, which a closed queue ends.
   def loop_forever

@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 
 use procwright::queue::{self, Error, Options, Overflow};
-use procwright::time::Timeout;
+use procwright::time::{Deadline, Timeout};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -203,12 +203,13 @@ impl Receiver {
         py: Python<'py>,
         #[pyo3(from_py_with = arguments::timeout)] timeout: Option<Timeout>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        self.other_side.told(py, self.received(py, timeout))
+        let until = deadline(timeout);
+        self.other_side.told(py, self.received(py, until), until)
     }
 
     /// Receives a message if there is one, else raises `Empty`, a `queue.Empty`.
     fn try_recv<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        match self.other_side.told(py, self._poll(py))? {
+        match self.other_side.told_at_once(py, self._poll(py))? {
             Some(message) => Ok(message),
             None => Err(receive_error(py, &Error::Empty)),
         }
@@ -236,8 +237,9 @@ impl Receiver {
         #[pyo3(from_py_with = arguments::most)] most: usize,
         #[pyo3(from_py_with = arguments::timeout)] timeout: Option<Timeout>,
     ) -> PyResult<Bound<'py, PyList>> {
-        self.other_side
-            .told(py, self.received_many(py, most, timeout))
+        let until = deadline(timeout);
+        let found = self.received_many(py, most, until);
+        self.other_side.told(py, found, until)
     }
 
     /// Receives a message without a copy, to be read where it is: a `View`.
@@ -253,7 +255,8 @@ impl Receiver {
         py: Python<'_>,
         #[pyo3(from_py_with = arguments::timeout)] timeout: Option<Timeout>,
     ) -> PyResult<Py<View>> {
-        self.other_side.told(py, self.lent(py, timeout))
+        let until = deadline(timeout);
+        self.other_side.told(py, self.lent(py, until), until)
     }
 
     /// Receives a message without a copy if there is one, else raises `Empty`.
@@ -264,7 +267,7 @@ impl Receiver {
             Ok(message) => View::new(py, message),
             Err((_, error)) => Err(receive_error(py, &error)),
         };
-        self.other_side.told(py, found)
+        self.other_side.told_at_once(py, found)
     }
 
     /// An object, for `ObjectReceiver`, with which that is documented.
@@ -273,15 +276,21 @@ impl Receiver {
         py: Python<'py>,
         #[pyo3(from_py_with = arguments::timeout)] timeout: Option<Timeout>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let receiver = self.take_owned(py)?;
-        unpickled::recv(py, receiver, deadline(timeout), &self.readiness)
+        let until = deadline(timeout);
+        self.other_side.told(py, self.unpickled(py, until), until)
     }
 
     fn _try_recv_object<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        match unpickled::try_recv(py, self.take_owned(py)?)? {
+        let found = unpickled::try_recv(py, self.take_owned(py)?);
+        match self.other_side.told_at_once(py, found)? {
             Some(object) => Ok(object),
             None => Err(receive_error(py, &Error::Empty)),
         }
+    }
+
+    /// The next object, for an iteration, whose end is that whatever has become of the child.
+    fn _next_object<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.unpickled(py, Deadline::NEVER)
     }
 
     /// An object in a tuple, as it may be None; None without one.
@@ -296,8 +305,10 @@ impl Receiver {
         #[pyo3(from_py_with = arguments::most)] most: usize,
         #[pyo3(from_py_with = arguments::timeout)] timeout: Option<Timeout>,
     ) -> PyResult<Bound<'py, PyList>> {
+        let until = deadline(timeout);
         let receiver = self.take_owned(py)?;
-        unpickled::recv_many(py, receiver, most, deadline(timeout), &self.readiness)
+        let found = unpickled::recv_many(py, receiver, most, until, &self.readiness);
+        self.other_side.told(py, found, until)
     }
 
     /// Receives a message, as `recv` does, for asyncio and trio. One task at a time.
@@ -335,18 +346,10 @@ impl Receiver {
         Ok(())
     }
 
-    /// Has `ask` called with an error which says that the senders have gone, for the exception to
-    /// raise: of the queue of a child, that may know why.
+    /// Has `ask` called with an error which says that the senders have gone, and the seconds that it
+    /// may take, for the exception to raise: of the queue of a child, that may know why.
     fn _ask(&self, ask: Py<PyAny>) {
         self.other_side.set(ask);
-    }
-
-    /// The exception to raise for an error of a call that asks nobody itself.
-    fn _told(&self, py: Python<'_>, error: Bound<'_, PyAny>) -> Py<PyAny> {
-        let told: PyResult<()> = self
-            .other_side
-            .told(py, Err(PyErr::from_value(error.clone())));
-        told.map_or_else(|found| found.into_value(py).into_any(), |()| error.unbind())
     }
 
     /// Closes it: senders are told so, and what was not received is lost.
@@ -393,7 +396,7 @@ impl Receiver {
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
         // Its end is that of the iteration, whatever has become of the child.
-        match self.received(py, None) {
+        match self.received(py, Deadline::NEVER) {
             Ok(message) => Ok(Some(message)),
             Err(error) if is_end(py, &error)? => Ok(None),
             Err(error) => Err(error),
@@ -437,13 +440,9 @@ impl Receiver {
         })
     }
 
-    fn received<'py>(
-        &self,
-        py: Python<'py>,
-        timeout: Option<Timeout>,
-    ) -> PyResult<Bound<'py, PyBytes>> {
+    fn received<'py>(&self, py: Python<'py>, until: Deadline) -> PyResult<Bound<'py, PyBytes>> {
         let receiver = self.take_to_receive(py)?;
-        let message = waiting::for_message(py, receiver, deadline(timeout), &self.readiness)?;
+        let message = waiting::for_message(py, receiver, until, &self.readiness)?;
         received(py, message, Ok).map(|(bytes, _)| bytes)
     }
 
@@ -451,11 +450,11 @@ impl Receiver {
         &self,
         py: Python<'py>,
         most: usize,
-        timeout: Option<Timeout>,
+        until: Deadline,
     ) -> PyResult<Bound<'py, PyList>> {
         let receiver = self.take_to_receive(py)?;
         let messages = PyList::empty(py);
-        let mut message = waiting::for_message(py, receiver, deadline(timeout), &self.readiness)?;
+        let mut message = waiting::for_message(py, receiver, until, &self.readiness)?;
         loop {
             let receiver = match received(py, message, |bytes| messages.append(bytes)) {
                 Ok(((), receiver)) => receiver,
@@ -476,11 +475,16 @@ impl Receiver {
         }
     }
 
-    fn lent(&self, py: Python<'_>, timeout: Option<Timeout>) -> PyResult<Py<View>> {
+    fn lent(&self, py: Python<'_>, until: Deadline) -> PyResult<Py<View>> {
         let receiver = self.take_owned(py)?;
         receiver.endpoint().raise_deferred(py)?;
-        let message = waiting::for_message(py, receiver, deadline(timeout), &self.readiness)?;
+        let message = waiting::for_message(py, receiver, until, &self.readiness)?;
         View::new(py, message)
+    }
+
+    fn unpickled<'py>(&self, py: Python<'py>, until: Deadline) -> PyResult<Bound<'py, PyAny>> {
+        let receiver = self.take_owned(py)?;
+        unpickled::recv(py, receiver, until, &self.readiness)
     }
 
     fn take(&self, py: Python<'_>) -> PyResult<ReceiverGuard<'_>> {

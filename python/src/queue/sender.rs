@@ -131,8 +131,9 @@ impl Sender {
         #[pyo3(from_py_with = arguments::timeout)] timeout: Option<Timeout>,
     ) -> PyResult<()> {
         let data = MessageBytes::from_object("data", data)?;
-        let sent = self.send_bytes(py, data.as_slice(), timeout);
-        self.other_side.told(py, sent)
+        let until = self.waits_until(timeout);
+        let sent = self.send_bytes(py, data.as_slice(), until);
+        self.told(py, sent, until)
     }
 
     /// Sends a message if there is room now, whatever is to happen otherwise; else raises
@@ -140,7 +141,7 @@ impl Sender {
     fn try_send(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
         let data = MessageBytes::from_object("data", data)?;
         let sent = send_now(py, &mut *self.take(py)?, data.as_slice());
-        match self.other_side.told(py, sent)? {
+        match self.other_side.told_at_once(py, sent)? {
             true => Ok(()),
             false => Err(send_error(py, &Error::Full)),
         }
@@ -165,7 +166,7 @@ impl Sender {
             Err(error) => {
                 drop(sender);
                 error.value(py).setattr("sent", sent)?;
-                self.other_side.told(py, Err(error))
+                self.told(py, Err(error), self.waits_until(None))
             }
         }
     }
@@ -186,7 +187,8 @@ impl Sender {
         #[pyo3(from_py_with = arguments::length)] length: usize,
         #[pyo3(from_py_with = arguments::timeout)] timeout: Option<Timeout>,
     ) -> PyResult<Reservation> {
-        self.other_side.told(py, self.reserved(py, length, timeout))
+        let until = self.waits_until(timeout);
+        self.told(py, self.reserved(py, length, until), until)
     }
 
     /// Sends an object. With `waits` false, only if there is room now.
@@ -197,8 +199,9 @@ impl Sender {
         #[pyo3(from_py_with = arguments::timeout)] timeout: Option<Timeout>,
         waits: bool,
     ) -> PyResult<()> {
-        let sent = self.send_pickled(py, object, timeout, waits);
-        self.other_side.told(py, sent)
+        let until = self.waits_until(timeout);
+        let sent = self.send_pickled(py, object, until, waits);
+        self.told(py, sent, until.filter(|_| waits))
     }
 
     /// Another one for the same queue, in this process: for another thread.
@@ -226,8 +229,8 @@ impl Sender {
         Ok(made)
     }
 
-    /// Has `ask` called with an error which says that the receiver has gone, for the exception to
-    /// raise: of the queue of a child, that may know why.
+    /// Has `ask` called with an error which says that the receiver has gone, and the seconds that it
+    /// may take, for the exception to raise: of the queue of a child, that may know why.
     fn _ask(&self, ask: Py<PyAny>) {
         self.other_side.set(ask);
     }
@@ -309,13 +312,13 @@ impl Sender {
         })
     }
 
-    fn send_bytes(&self, py: Python<'_>, message: &[u8], timeout: Option<Timeout>) -> PyResult<()> {
+    fn send_bytes(&self, py: Python<'_>, message: &[u8], until: Option<Deadline>) -> PyResult<()> {
         let mut sender = self.take(py)?;
-        if message.len() >= copy::LONG && self.waits(timeout) {
-            wait_for_room(py, &mut sender, message.len(), timeout)?;
+        if let Some(until) = until.filter(|_| message.len() >= copy::LONG) {
+            wait_for_room(py, &mut sender, message.len(), until)?;
         }
         if !send_now(py, &mut sender, message)? {
-            self.send_overflowing(py, &mut sender, message, timeout)?;
+            send_overflowing(py, &mut sender, message, until)?;
         }
         Ok(())
     }
@@ -324,7 +327,7 @@ impl Sender {
         &self,
         py: Python<'_>,
         object: &Bound<'_, PyAny>,
-        timeout: Option<Timeout>,
+        until: Option<Deadline>,
         waits: bool,
     ) -> PyResult<()> {
         // Pickling goes first, before the sender is taken: code in it may send, too.
@@ -333,7 +336,7 @@ impl Sender {
         if let Some(short) = message.short() {
             return match send_now(py, &mut sender, &short)? {
                 true => Ok(()),
-                false if waits => self.send_overflowing(py, &mut sender, &short, timeout),
+                false if waits => send_overflowing(py, &mut sender, &short, until),
                 false => Err(send_error(py, &Error::Full)),
             };
         }
@@ -345,8 +348,8 @@ impl Sender {
                 error => error,
             });
             none.map_err(|error| send_error(py, &error))?;
-        } else if self.waits(timeout) {
-            wait_for_room(py, &mut sender, length, timeout)?;
+        } else if let Some(until) = until {
+            wait_for_room(py, &mut sender, length, until)?;
         }
         let parts = message.parts();
         let mut join = || {
@@ -375,11 +378,11 @@ impl Sender {
         &self,
         py: Python<'_>,
         length: usize,
-        timeout: Option<Timeout>,
+        until: Option<Deadline>,
     ) -> PyResult<Reservation> {
         let mut sender = EndpointGuard::acquire(py, Arc::clone(&self.endpoint))?;
-        if self.waits(timeout) {
-            wait_for_room(py, &mut sender, length, timeout)?;
+        if let Some(until) = until {
+            wait_for_room(py, &mut sender, length, until)?;
         }
         match sender.lend(|sender| sender.reserve(length)) {
             Ok(message) => Ok(Reservation::new(message)),
@@ -394,26 +397,20 @@ impl Sender {
         EndpointGuard::acquire(py, &*self.endpoint)
     }
 
-    /// True if a call waits for room.
-    fn waits(&self, timeout: Option<Timeout>) -> bool {
-        timeout.is_some() || self.overflow == Overflow::Block
+    /// Until when a call waits for room, None if it does not.
+    fn waits_until(&self, timeout: Option<Timeout>) -> Option<Deadline> {
+        match (timeout, self.overflow) {
+            (None, Overflow::Block) => Some(Deadline::NEVER),
+            (None, _) => None,
+            (timeout, _) => Some(deadline(timeout)),
+        }
     }
 
-    /// Sends a message for which there was no room, as the policy says.
-    fn send_overflowing(
-        &self,
-        py: Python<'_>,
-        sender: &mut queue::Sender,
-        message: &[u8],
-        timeout: Option<Timeout>,
-    ) -> PyResult<()> {
-        if !self.waits(timeout) {
-            return sender.send(message).map_err(|error| send_error(py, &error));
-        }
-        wait_for_room(py, sender, message.len(), timeout)?;
-        match send_now(py, sender, message)? {
-            true => Ok(()),
-            false => Err(send_error(py, &Error::Full)),
+    /// The result of a call that waits so long, with why the receiver has gone.
+    fn told<T>(&self, py: Python<'_>, result: PyResult<T>, until: Option<Deadline>) -> PyResult<T> {
+        match until {
+            Some(until) => self.other_side.told(py, result, until),
+            None => self.other_side.told_at_once(py, result),
         }
     }
 
@@ -478,14 +475,31 @@ fn send_now(py: Python<'_>, sender: &mut queue::Sender, message: &[u8]) -> PyRes
     }
 }
 
+/// Sends a message for which there was no room, after a wait until then, or without one as the
+/// policy says.
+fn send_overflowing(
+    py: Python<'_>,
+    sender: &mut queue::Sender,
+    message: &[u8],
+    until: Option<Deadline>,
+) -> PyResult<()> {
+    let Some(until) = until else {
+        return sender.send(message).map_err(|error| send_error(py, &error));
+    };
+    wait_for_room(py, sender, message.len(), until)?;
+    match send_now(py, sender, message)? {
+        true => Ok(()),
+        false => Err(send_error(py, &Error::Full)),
+    }
+}
+
 /// Waits for room, mostly not at all.
 fn wait_for_room(
     py: Python<'_>,
     sender: &mut queue::Sender,
     length: usize,
-    timeout: Option<Timeout>,
+    deadline: Deadline,
 ) -> PyResult<()> {
-    let deadline = deadline(timeout);
     let first = match length < copy::LONG {
         true => sender.wait_for_room(length, Duration::ZERO, || true),
         // A call that may wait is more patient with a long message before it takes memory for

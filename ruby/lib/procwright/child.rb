@@ -276,13 +276,14 @@ module Procwright
     #   calls of the sender
     # @raise [Queue::TimedOut] then it can be called again
     def sender(timeout: nil)
+      seconds = Arguments.seconds("timeout", timeout)
+      deadline = Deadline.new(seconds)
       @sender ||= begin
-        seconds = Arguments.seconds("timeout", timeout)
         native = Fibers.on_thread { @native.sender(seconds) } or raise Queue::TimedOut.new("receiver of the child", seconds)
         kept(Queue::Sender.of(native, :block, nil))
       end
     rescue Queue::NoChannel => e
-      other_side_gone(e)
+      other_side_gone(e, Patience.new, deadline.remaining)
     end
 
     # A monitor that knows for one load from memory whether it is alive. The child watches this
@@ -491,6 +492,7 @@ module Procwright
     # The part, which keeps its child from now on.
     def kept(part)
       part.instance_variable_set(:@child, self)
+      part.instance_variable_set(:@patience, Patience.new)
       part
     end
 
@@ -531,7 +533,11 @@ module Procwright
 
       Run.raise_for(@result || result_of([nil, nil]), @on_timeout)
     end
-    alias raise_stop_reason raise_if_stopped
+
+    # Nothing while it is being stopped.
+    def raise_stop_reason
+      raise_if_stopped if @native.ours? && past_result
+    end
 
     def await_end(seconds) = wait_status(seconds)
 

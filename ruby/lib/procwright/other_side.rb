@@ -11,12 +11,28 @@ module Procwright
     ABOUT_TO_END = 1.0
     private_constant :ABOUT_TO_END
 
-    # Raises what {Child#wait} raises if it was stopped for a limit; else the error, which says how
-    # the program has failed, if it has, with the failure as its cause. Called where the error is rescued, which
-    # so is the cause of what is raised in its place.
+    # For how long the calls of one end of a pipe or queue wait for the end of the program. One wait
+    # does for all: who calls again and again is not held up each time by a program that has closed
+    # its end and lives on.
     # @private
-    def other_side_gone(error)
-      await_near_end if @native.ours?
+    class Patience
+      # Calls the block once, for the first call that has seconds left, nil without a limit.
+      def once(left)
+        return if @has_waited || left&.zero?
+
+        @has_waited = true
+        yield
+      end
+    end
+
+    # Raises what {Child#wait} raises if it was stopped for a limit; else the error, which says how
+    # the program has failed, if it has, with the failure as its cause. Waits
+    # for the end of the program as `patience` has it, for `left` seconds at most: with 0 what is
+    # known now is told. Called where the error is rescued, which so is the cause of what is raised
+    # in its place.
+    # @private
+    def other_side_gone(error, patience, left)
+      patience.once(left) { await_near_end(left) } if @native.ours?
       raise_stop_reason
       result = past_result if @native.ours?
       raise error if result.nil? || result.success?
@@ -39,9 +55,10 @@ module Procwright
     private
 
     # Waits for the end of a program that is about to end, or is being stopped.
-    def await_near_end
-      await_end(ABOUT_TO_END) unless being_stopped?
-      await_end(nil) if being_stopped?
+    def await_near_end(left)
+      deadline = Deadline.new(left)
+      await_end([ABOUT_TO_END, deadline.remaining].compact.min) unless being_stopped?
+      await_end(deadline.remaining) if being_stopped?
     rescue Procwright::Error
       # Such as Stalled: whoever waits next is told.
       nil

@@ -234,6 +234,7 @@ module Procwright
 
       made = Stream.new(native, @encodings, before_call: @event_hook && method(:deliver_events))
       made.instance_variable_set(:@child, self)
+      made.instance_variable_set(:@patience, Patience.new)
       made
     end
 

@@ -101,18 +101,20 @@ module Procwright
       # @raise [Forked]
       def recv(timeout: nil)
         seconds = Arguments.seconds("timeout", timeout)
+        deadline = Deadline.new(seconds)
         receive(seconds) or raise TimedOut.new("message", seconds)
       rescue Closed => e
-        gone(e)
+        gone(e, deadline.remaining)
       end
 
-      # Receives a message if there is one now.
+      # Receives a message if there is one now. Never waits, also not for why a child has closed its
+      # end: the error says what is known then.
       # @return [String, nil]
       # @raise [Closed] and what else {#recv} raises
       def try_recv
         @native.try_recv
       rescue Closed => e
-        gone(e)
+        gone(e, 0)
       end
 
       # Waits for a message, and receives it and what has come besides. Each sender's are in
@@ -123,6 +125,7 @@ module Procwright
         Arguments.number("most", most, 1..Arguments::MOST_BYTES, "pass a number from 1 on")
 
         seconds = Arguments.seconds("timeout", timeout)
+        deadline = Deadline.new(seconds)
         many = if Fibers.scheduled?
                  Fibers.until_found(@native, seconds) { @native.recv_many(most, 0.0) }
                else
@@ -130,7 +133,7 @@ module Procwright
                end
         many or raise TimedOut.new("message", seconds)
       rescue Closed => e
-        gone(e)
+        gone(e, deadline.remaining)
       end
 
       # Thread::Queue#pop: the next message; nil if there will be none, or after the timeout.
@@ -197,10 +200,11 @@ module Procwright
 
       private
 
-      # The next message; nil if the timeout comes first.
-      # Raises the error of a queue whose senders have gone: of a child's, why.
-      def gone(error) = @child ? @child.other_side_gone(error) : raise(error)
+      # Raises the error of a queue whose senders have gone, within so many seconds: of a child's,
+      # why.
+      def gone(error, left) = @child ? @child.other_side_gone(error, @patience, left) : raise(error)
 
+      # The next message; nil if the timeout comes first.
       def receive(seconds)
         return @native.recv(seconds) unless Fibers.scheduled?
 

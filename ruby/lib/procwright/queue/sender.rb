@@ -105,20 +105,22 @@ module Procwright
       # @raise [Forked]
       def send(message, timeout: nil)
         seconds = Arguments.seconds("timeout", timeout)
+        deadline = Deadline.new(seconds)
         return self if sent_within?(message, seconds)
 
         raise TimedOut.new("room", seconds)
       rescue Closed, ReceiverDead => e
-        gone(e)
+        gone(e, patient_for(deadline))
       end
 
-      # Sends a message if there is room now, whatever is to happen otherwise.
+      # Sends a message if there is room now, whatever is to happen otherwise. Never waits, also not
+      # for why a child has closed its end: the error says what is known then.
       # @return [Boolean] true if there was
       # @note Raises as {#send} does
       def try_send(message)
         @native.try_send(bytes_of("message", message))
       rescue Closed, ReceiverDead => e
-        gone(e)
+        gone(e, 0)
       end
 
       # Thread::SizedQueue#push: sends a message.
@@ -126,13 +128,15 @@ module Procwright
       # @return [self, nil] nil after the timeout
       # @note Raises as {#send} does
       def push(message, non_block = false, timeout: nil)
-        return (self if sent_within?(message, Arguments.seconds("timeout", timeout))) unless non_block
+        seconds = Arguments.seconds("timeout", timeout)
+        deadline = Deadline.new(seconds)
+        return (self if sent_within?(message, seconds)) unless non_block
         raise ArgumentError, "can't set a timeout if non_block is enabled" unless timeout.nil?
         raise Full, "queue full" unless @native.try_send(bytes_of("message", message))
 
         self
       rescue Closed, ReceiverDead => e
-        gone(e)
+        gone(e, non_block ? 0 : patient_for(deadline))
       end
       alias enq push
 
@@ -147,6 +151,7 @@ module Procwright
       #   is their number
       def send_many(messages, timeout: nil)
         seconds = Arguments.seconds("timeout", timeout)
+        deadline = Deadline.new(seconds)
         # An array of our own, which no other thread changes while this one waits.
         Arguments.refuse("messages", messages, "pass a list of Strings") unless messages.respond_to?(:each_with_index)
         Arguments.refuse_closed("messages", messages)
@@ -156,7 +161,7 @@ module Procwright
 
         raise TimedOut.new("room", seconds).tap { |error| error.instance_variable_set(:@sent, sent) }
       rescue Closed, ReceiverDead => e
-        gone(e)
+        gone(e, patient_for(deadline))
       end
 
       # @return [Symbol] the treatment of a message that finds no room
@@ -186,13 +191,15 @@ module Procwright
       # @return [Sender]
       # @note Raises as {Sender.attach} does
       def dup(wait: 0)
+        deadline = Deadline.new(Arguments.seconds("wait", wait))
         native = Sender.waiting(wait) { |seconds| @native.another(seconds) }
         self.class.allocate.tap do |sender|
           sender.instance_variable_set(:@native, native)
           sender.instance_variable_set(:@child, @child)
+          sender.instance_variable_set(:@patience, @patience)
         end
       rescue Closed, ReceiverDead => e
-        gone(e)
+        gone(e, deadline.remaining)
       end
 
       # @private
@@ -205,8 +212,15 @@ module Procwright
 
       private
 
-      # Raises the error of a queue whose receiver has gone: of a child's, why.
-      def gone(error) = @child ? @child.other_side_gone(error) : raise(error)
+      # Raises the error of a queue whose receiver has gone, within so many seconds: of a child's,
+      # why.
+      def gone(error, left) = @child ? @child.other_side_gone(error, @patience, left) : raise(error)
+
+      # The seconds that a call has left: none if it does not wait for room either.
+      def patient_for(deadline)
+        left = deadline.remaining
+        left.nil? && overflow != :block ? 0 : left
+      end
 
       def bytes_of(name, message) = Arguments.string(name, message, "a message is a String, such as Marshal.dump(object)")
 

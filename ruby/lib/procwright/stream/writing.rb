@@ -41,7 +41,8 @@ module Procwright
       object
     end
 
-    # Writes what there is room for, as it is: nothing is encoded. Does not wait.
+    # Writes what there is room for, as it is: nothing is encoded. Does not wait, also
+    # not for why the child reads no more: the error says what is known then.
     # @return [Integer, Symbol] with `exception: false`, `:wait_writable` if there is none now
     # @raise [IO::EAGAINWaitWritable]
     def write_nonblock(object, exception: true)
@@ -50,7 +51,7 @@ module Procwright
       @native.write_now("#{object}") ||
         (exception ? raise(IO::EAGAINWaitWritable, "write would block") : :wait_writable)
     rescue Errno::EPIPE => e
-      @child ? @child.other_side_gone(e) : raise
+      @child ? @child.other_side_gone(e, @patience, 0) : raise
     end
 
     # Writes it as it is: nothing is encoded.
@@ -88,7 +89,7 @@ module Procwright
       Fibers.on_thread { @native.write(bytes.byteslice(done..)) } if done < bytes.bytesize
       bytes.bytesize
     rescue Errno::EPIPE => e
-      @child ? @child.other_side_gone(e) : raise
+      @child ? @child.other_side_gone(e, @patience, nil) : raise
     end
 
     # The half of {#print}, which the extension calls.
