@@ -161,15 +161,26 @@ pub(super) struct Code {
 /// the like, with the place of that word, and all code that each takes.
 pub(super) fn code(words: &[OsString]) -> Vec<(&'static Interpreter, usize, Vec<Code>)> {
     let mut found = Vec::new();
-    let mut at = 0;
-    while let Some(program) = words.get(at) {
-        let name = name(program);
+    for at in programs(words) {
+        let name = name(&words[at]);
         let known = INTERPRETERS
             .iter()
             .find(|interpreter| interpreter.names.iter().any(|known| name == *known));
         if let Some(interpreter) = known {
             found.push((interpreter, at, interpreter.code(words, at + 1)));
         }
+    }
+    found
+}
+
+/// The places of the programs that a command names: of its first word, and, where that runs the
+/// rest of its words, of the program there.
+pub(super) fn programs(words: &[OsString]) -> Vec<usize> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(program) = words.get(at) {
+        found.push(at);
+        let name = name(program);
         let Some((_, valued, own)) = PREFIXES.iter().find(|(known, ..)| name == *known) else {
             break;
         };

@@ -21,8 +21,40 @@ const BETWEEN_COMMANDS: [&str; 5] = ["|", "||", "&&", ";", "|&"];
 /// Behind these the name of a file follows.
 const REDIRECTIONS: [&str; 6] = [">", ">>", "<", "2>", "2>>", "&>"];
 
-/// Programs whose arguments are such words.
-const TAKE_OPERATORS: [&str; 8] = ["test", "[", "expr", "find", "fd", "fdfind", "tmux", "dc"];
+/// Programs whose arguments are such words, or which hand their words on to a shell, here or
+/// elsewhere.
+const TAKE_OPERATORS: [&str; 30] = [
+    "test",
+    "[",
+    "expr",
+    "find",
+    "fd",
+    "fdfind",
+    "tmux",
+    "screen",
+    "dc",
+    "ssh",
+    "autossh",
+    "sshpass",
+    "mosh",
+    "rsh",
+    "adb",
+    "watch",
+    "docker",
+    "podman",
+    "kubectl",
+    "oc",
+    "lxc",
+    "incus",
+    "vagrant",
+    "gcloud",
+    "flock",
+    "script",
+    "parallel",
+    "sem",
+    "entr",
+    "hyperfine",
+];
 
 /// Builtins of the shell which are no programs.
 const BUILTINS: [&str; 10] = [
@@ -34,39 +66,51 @@ const BUILTINS: [&str; 10] = [
 /// # Errors
 /// What is wrong, and what to type, in words for a person.
 pub(super) fn check(words: &[OsString], template: &Template) -> Result<(), String> {
-    let program = words.first().and_then(|word| Path::new(word).file_name());
-    let takes = |name: &OsStr| TAKE_OPERATORS.iter().any(|one| name == *one);
-    if program.is_some_and(takes) || !interpreters::code(words).is_empty() {
+    let programs = interpreters::programs(words);
+    let takes = |at: &usize| {
+        let name = Path::new(&words[*at]).file_name();
+        TAKE_OPERATORS
+            .iter()
+            .any(|one| name.is_some_and(|name| name == *one))
+    };
+    if programs.iter().any(takes) || !interpreters::code(words).is_empty() {
         return Ok(());
     }
-    let found = (1..words.len()).find_map(|place| Some((place, operator(words, place)?)));
-    let Some((place, operator)) = found else {
+    let program = programs.last().copied().unwrap_or(0);
+    let operator = |place| operator(words, program, place);
+    let found = (program + 1..words.len()).find_map(|place| Some((place, operator(place)?)));
+    let Some((place, found)) = found else {
         return Ok(());
     };
-    let hint = match line(template.pieces()) {
+    let hint = match line(template.pieces(), operator) {
         Some(command) => format!("type: {command}"),
         None => "sh -c 'LINE' {}, where LINE has \"$0\" for the item".to_owned(),
     };
     Err(format!(
-        "{:?} would be passed on as a word, as there is no shell that takes {operator:?} for more\n  \
+        "{:?} would be passed on as a word, as there is no shell that takes {found:?} for more\n  \
          hint: ask for a shell, and {hint}",
         words[place]
     ))
 }
 
 /// The operator that the word at `place` is for a shell, or ends with; none if it may well be an
-/// argument.
-fn operator(words: &[OsString], place: usize) -> Option<&str> {
-    let word = words[place].to_str()?;
+/// argument of the program.
+fn operator(words: &[OsString], program: usize, place: usize) -> Option<&str> {
+    if place <= program {
+        return None;
+    }
+    let word = words.get(place)?.to_str()?;
     let next = words.get(place + 1)?;
     let is_value = words[place - 1].as_bytes().starts_with(b"-");
     if REDIRECTIONS.contains(&word) {
         // As the first word it is a pattern, as of grep.
-        return (place > 1 && !is_value).then_some(word);
+        return (place > program + 1 && !is_value).then_some(word);
     }
-    let ends_command = word.len() > 1 && word.ends_with(';');
-    let is_between = BETWEEN_COMMANDS.contains(&word) && !is_value;
-    if !(is_between || ends_command) || !is_command(next) {
+    // Code ends with one as well: a value, several words in one, or the first word, as of sed.
+    let is_code = word.contains(char::is_whitespace) || place == program + 1 && !word.contains('{');
+    let ends_command = word.len() > 1 && word.ends_with(';') && !is_code;
+    let is_between = BETWEEN_COMMANDS.contains(&word);
+    if is_value || !(is_between || ends_command) || !is_command(next) {
         return None;
     }
     Some(if ends_command { ";" } else { word })
@@ -88,23 +132,28 @@ fn is_executable(path: &Path) -> bool {
 }
 
 /// The words as a line of a shell's, with the items behind it; none if one would need quotes.
-fn line(words: &[Word]) -> Option<String> {
+/// `operator` says which word is one, or ends with one.
+fn line<'a>(words: &[Word], operator: impl Fn(usize) -> Option<&'a str>) -> Option<String> {
     let mut line: Vec<u8> = Vec::new();
     let mut arguments: Vec<&[u8]> = Vec::new();
     for (place, word) in words.iter().enumerate() {
         if place > 0 {
             line.push(b' ');
         }
-        for piece in word {
+        let operator = operator(place).unwrap_or_default();
+        if word.is_empty() {
+            return None;
+        }
+        for (nth, piece) in word.iter().enumerate() {
             match piece {
                 Piece::Literal(text) => {
-                    if text
-                        .iter()
-                        .any(|byte| b" \t\n'\"`\\$*?[]()#~!".contains(byte))
-                    {
+                    let last = if nth + 1 == word.len() { operator } else { "" };
+                    let text = text.strip_suffix(last.as_bytes()).unwrap_or(text);
+                    if text.is_empty() && last.is_empty() || text.iter().any(is_special) {
                         return None;
                     }
                     line.extend_from_slice(text);
+                    line.extend_from_slice(last.as_bytes());
                 }
                 Piece::Place(place) => {
                     let known = arguments.iter().position(|text| *text == place.text);
@@ -124,6 +173,11 @@ fn line(words: &[Word]) -> Option<String> {
             .map(|text| OsStr::from_bytes(text).to_owned()),
     );
     Some(String::from_utf8_lossy(&quoted(&command)).into_owned())
+}
+
+/// Whether a shell takes a byte for more than itself.
+fn is_special(byte: &u8) -> bool {
+    b" \t\n'\"`\\$*?[](){}#~!&;<>|".contains(byte)
 }
 
 #[cfg(test)]
@@ -160,6 +214,14 @@ mod tests {
                 "type: sh -c 'echo \"$0\" > \"$1\".txt' {} {.}",
             ),
             (&["echo", "it's", "|", "cat"], "sh -c 'LINE' {}"),
+            (&["curl", "h/a&b", "|", "cat"], "sh -c 'LINE' {}"),
+            (&["curl", "h;a", "{}", ">", "b"], "sh -c 'LINE' {}"),
+            (&["cut", "-d", "|", "{}", "|", "cat"], "sh -c 'LINE' {}"),
+            (&["echo", "", "{}", "|", "cat"], "sh -c 'LINE' {}"),
+            (
+                &["nice", "-n", "5", "echo", "{}", "|", "cat"],
+                "type: sh -c 'nice -n 5 echo \"$0\" | cat' {}",
+            ),
             (
                 &["true", ";", "/bin/sh"],
                 "type: sh -c 'true ; /bin/sh \"$0\"' {}",
@@ -185,6 +247,18 @@ mod tests {
             &["[", "{}", ">", "a", "]"],
             &["echo", "{};"],
             &["echo", "a;", "no-program-has-this-name"],
+            &["ssh", "{}", "df", "-h", "|", "cat"],
+            &["sudo", "-u", "me", "ssh", "{}", "ls", ">", "a"],
+            &["watch", "ls", "{}", "|", "cat"],
+            &["kubectl", "exec", "{}", "--", "ls", "&&", "cat"],
+            &["timeout", "5", "[", "{}", ">", "b", "]"],
+            &["env", "A=1", "nice", "-n", "5", "test", "{}", ">", "b"],
+            &["nohup", "grep", ">", "{}"],
+            &["mysql", "-e", "show;", "cat", "{}"],
+            &["mysql", "show tables;", "cat", "{}"],
+            &["psql", "-c", "vacuum;", "cat"],
+            &["sed", "-i", "s/a/b/;", "/bin/sh", "{}"],
+            &["sed", "s/a/b/;", "/bin/sh"],
             &["sh", "-c", "\"$@\"", "sh", "echo", "|", "cat"],
         ] {
             assert_eq!(checked(words), Ok(()), "{words:?}");
