@@ -274,16 +274,23 @@ fn a_buffer_lets_a_stage_end_at_its_own_speed() {
         gate.display()
     );
     let second = format!("read line < {}; wc -c", gate.display());
-    for which in ["all", "1", "2,1"] {
+    for which in [
+        &["--elastic", "all"][..],
+        &["--elastic", "1"],
+        &["--elastic", "2,1"],
+        &["--elastic", "1", "--elastic", "2"],
+        &["--elastic", "2", "--elastic", "1"],
+        &["--elastic", "all", "--elastic", "1"],
+    ] {
         let stages = [
             "sh", "-c", &first, "--to", "sh", "-c", &second, "--to", "cat",
         ];
-        let ran = ran(&[&["--report", "json", "--elastic", which][..], &stages].concat());
+        let ran = ran(&[&["--report", "json"][..], which, &stages].concat());
         assert_eq!(ran.stdout.trim(), "4000000");
         let report: Value = serde_json::from_str(&ran.stderr).unwrap();
         let stages = report["stages"].as_array().unwrap();
         assert_eq!(stages[0]["elastic"]["bytes_out"], 4_000_000);
-        assert_eq!(stages[1]["elastic"].is_null(), which == "1");
+        assert_eq!(stages[1]["elastic"].is_null(), which == ["--elastic", "1"]);
         assert!(stages[2]["elastic"].is_null());
     }
     let text = ran(&[

@@ -76,14 +76,15 @@ pub(crate) struct PipeArgs {
     ///
     /// What the next stage has not taken yet is kept in memory, 16 MiB, and then in files
     /// without a name, as by procwright buffer, so that the stage ends at its own speed. Those
-    /// bytes pass through this command. Stages count from 1; the last has none behind it.
+    /// bytes pass through this command. Stages count from 1; the last has none behind it. May be
+    /// repeated.
     #[arg(
         long,
         value_name = "all|N[,N]...",
         value_parser = OsStringValueParser::new().try_map(elastic),
         help_heading = "Stages"
     )]
-    pub(crate) elastic: Option<Elastic>,
+    pub(crate) elastic: Vec<Elastic>,
 
     /// Have WORD stand between stages, not --to
     #[arg(
@@ -335,13 +336,16 @@ impl PipeArgs {
     /// # Errors
     /// A stage that is not before another, or not alone, in words for a person.
     pub(crate) fn elastic_stages(&self, row: &Row) -> Result<Vec<usize>, String> {
-        let stages = match &self.elastic {
-            None => return Ok(Vec::new()),
-            Some(Elastic::All) => return Ok(row.alone_and_read().collect()),
-            Some(Elastic::Behind(stages)) => stages.iter().map(|stage| stage - 1),
-        };
+        let mut stages = Vec::new();
+        let mut named = Vec::new();
+        for elastic in &self.elastic {
+            match elastic {
+                Elastic::All => stages.extend(row.alone_and_read()),
+                Elastic::Behind(numbers) => named.extend(numbers.iter().map(|stage| stage - 1)),
+            }
+        }
         let of: usize = row.sizes().sum();
-        let mut wrong = stages.clone();
+        let mut wrong = named.iter().copied();
         if let Some(stage) = wrong.find(|stage| !row.is_alone_and_read(*stage)) {
             let number = stage + 1;
             return Err(match stage < row.first_of_last() {
@@ -356,7 +360,10 @@ impl PipeArgs {
                 ),
             });
         }
-        Ok(stages.collect())
+        stages.extend(named);
+        stages.sort_unstable();
+        stages.dedup();
+        Ok(stages)
     }
 
     /// What the first stage reads, which is nothing if there are several.
