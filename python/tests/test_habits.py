@@ -836,7 +836,7 @@ def test_a_read_of_the_child_is_one_of_its_stream():
         (lambda: procwright.pipeline(["a"], ["b"], on_line=print), "spawn_pipeline(...) gives it"),
         (lambda: procwright.map([["a"]], results="x"), '"stdout": f"{n}.out"'),
         (lambda: procwright.map([["a"]], link=True), "zip(these, those)"),
-        (lambda: procwright.map([["a"]], delay=1), "sleep between two"),
+        (lambda: procwright.map([["a"]], delay=1), "calls time.sleep(0.1) before"),
     ],
 )
 def test_what_others_have_is_told_as_what_to_type(call, hint):
