@@ -15,10 +15,10 @@ from ._aio_queue import Receiver, Sender
 from ._aio_sleep import ThreadCall, first, in_thread
 from ._aio_stream import Guard, Reader, Writer
 from ._aio_text import Merged, TextReader, TextWriter
-from ._aio_told import asking, raise_cause_of, tell
+from ._aio_told import asking, tell
 from ._aio_wait import Process
 from ._async import readable
-from ._child import LeftOff
+from ._child import LeftOff, read_so_far
 from ._errors import WaitTimeout
 from ._generic import Both, Err, Generic, In, Out
 from ._held import HeldAt
@@ -27,7 +27,7 @@ from ._process import as_stop
 from ._record import Status, Survivor
 from ._result import Result
 from ._timeout import Deadline, Earlier, sooner
-from ._told import Patience, reason_of_end, told
+from ._told import Patience, raise_reason, reason_of_end, told
 from ._wait_for import EndWait, Look, Sleep, searching
 
 TYPE_CHECKING = False
@@ -136,7 +136,7 @@ class Child(Streams[Out, Err, In, Both]):
     ) -> WaitTimeout:
         """The error of a wait that has come to its time."""
         child = self._child
-        read = None if talk is None else talk.peek()
+        read = read_so_far(talk)
         explain = child._explanation(timeout, read)
         # All processes are looked through.
         text = None if explain is None else await in_thread("procwright-explain", explain)
@@ -380,6 +380,8 @@ class Child(Streams[Out, Err, In, Both]):
                     child._sender = sending.value()
                 except NoChannel as error:
                     found = await self._in_place_of(error, Patience(), deadline.left())
+                    if found is error:
+                        raise
                     raise found from found.__cause__
                 child._leave()
         if self._sender is None:
@@ -401,11 +403,15 @@ class Child(Streams[Out, Err, In, Both]):
                     break
         return told(self._child, error)
 
-    async def _why_stopped(self) -> BaseException | None:
+    async def _why_stopped(self, error: BaseException) -> BaseException | None:
         """What it was stopped for, None if it was not. A stop that goes on is waited for."""
         if self._core.is_ours() and self._core.is_stopping():
-            await self._until_ended(Deadline(None))
-        return reason_of_end(self._child)
+            try:
+                await self._until_ended(Deadline(None))
+            except Exception as failed:
+                # As that of `_in_place_of`: the end of the block tells.
+                del failed
+        return reason_of_end(self._child, error)
 
     def monitor(self) -> LivenessMonitor:
         """A monitor of its process: whether it is alive, for one load from memory."""
@@ -449,7 +455,7 @@ class Child(Streams[Out, Err, In, Both]):
         if kind is not None:
             if not issubclass(kind, GeneratorExit):
                 await self.stop()
-                raise_cause_of(error)
+                raise_reason(child, error)
             return
         if child.stdin is not None:
             child.stdin.close()

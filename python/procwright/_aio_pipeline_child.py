@@ -11,14 +11,14 @@ from ._aio_errors import OF_ANYIO
 from ._aio_sleep import first, in_thread
 from ._aio_stream import Guard, Reader, Writer
 from ._aio_text import TextReader, TextWriter
-from ._aio_told import raise_cause_of, tell
+from ._aio_told import tell
 from ._child import LeftOff
 from ._generic import Err, Generic, In, Out
 from ._late_calls import of_many
 from ._pipeline import PipelineResult
 from ._record import Survivor
 from ._timeout import Deadline, sooner
-from ._told import Patience, reason_of_end, told
+from ._told import Patience, raise_reason, reason_of_end, told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -133,9 +133,9 @@ class PipelineChild(PipelineStreams[Out, Err, In]):
                     break
         return told(self._child, error)
 
-    async def _why_stopped(self) -> BaseException | None:
-        """What it was stopped for, None if it was not."""
-        return reason_of_end(self._child)
+    async def _why_stopped(self, error: BaseException) -> BaseException | None:
+        """What it was stopped for, None if it was not, or is not over yet."""
+        return reason_of_end(self._child, error)
 
     async def _timeout_of(self, timeout: Seconds | None) -> Exception:
         """The error of a wait that has come to its time."""
@@ -257,7 +257,7 @@ class PipelineChild(PipelineStreams[Out, Err, In]):
         if kind is not None:
             if not issubclass(kind, GeneratorExit):
                 await self.stop()
-                raise_cause_of(error)
+                raise_reason(child, error)
             return
         if child.stdin is not None:
             child.stdin.close()

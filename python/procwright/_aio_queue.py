@@ -90,6 +90,8 @@ class Receiver(_End):
             return await self._message(until)
         except Closed as error:
             told = await self._told(error, until.left())
+            if told is error:
+                raise
             raise told from told.__cause__
 
     async def _message(self, until: Deadline) -> bytes:
@@ -116,6 +118,8 @@ class Receiver(_End):
             found = await self._received(poll, until)
         except Closed as error:
             told = await self._told(error, until.left())
+            if told is error:
+                raise
             raise told from told.__cause__
         self._turns.note(sum(map(len, found)))
         return found
@@ -216,6 +220,8 @@ class Sender(_End):
             await self._send(data, until, waits)
         except (Closed, ReceiverDead) as error:
             told = await self._told(error, until.left() if waits else 0)
+            if told is error:
+                raise
             raise told from told.__cause__
 
     async def _send(self, data: ReadableBuffer, deadline: Deadline, waits: bool) -> None:

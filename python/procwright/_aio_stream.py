@@ -107,7 +107,7 @@ class Output:
         self._guard = Guard("reading from")
         self._turns = Turns()
         #: Gives what the child was stopped for, None if it was not.
-        self._why: Callable[[], Awaitable[BaseException | None]] | None = None
+        self._why: Callable[[BaseException], Awaitable[BaseException | None]] | None = None
 
     @property
     def _procwright_stream(self) -> Any:
@@ -151,7 +151,7 @@ class Output:
     async def _end(self) -> anyio.EndOfStream:
         """The end, whose cause is what the child was stopped for, if it was."""
         error = anyio.EndOfStream()
-        if self._why is not None and (reason := await self._why()) is not None:
+        if self._why is not None and (reason := await self._why(error)) is not None:
             error.args = (str(reason),)
             error.__cause__ = reason
         return error
@@ -405,6 +405,8 @@ class Writer(ByteSendStream):
                 await self._send(item)
         except BrokenPipeError as error:
             found = await self._told(error)
+            if found is error:
+                raise
             raise found from found.__cause__
 
     async def _told(self, error: BrokenPipeError) -> BaseException:

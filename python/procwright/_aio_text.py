@@ -173,6 +173,8 @@ class TextWriter(ObjectSendStream[str]):
             await self._send(item)
         except BrokenPipeError as error:
             found = await self.buffer._told(error)
+            if found is error:
+                raise
             raise found from found.__cause__
 
     async def _send(self, item: str) -> None:

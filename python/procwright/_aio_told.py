@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from weakref import ref
 
-import anyio
-
-from ._run_errors import RunError
 from ._told import Patience
 
 TYPE_CHECKING = False
@@ -20,7 +17,7 @@ if TYPE_CHECKING:
         async def _in_place_of(
             self, error: BaseException, patience: Patience, left: float | None
         ) -> BaseException: ...
-        async def _why_stopped(self) -> BaseException | None: ...
+        async def _why_stopped(self, error: BaseException) -> BaseException | None: ...
 
 
 def tell(child: _Asked, writer: Any, readers: Iterable[Any]) -> None:
@@ -50,18 +47,13 @@ def asking(
     return ask
 
 
-def why(child: Callable[[], _Asked | None]) -> Callable[[], Awaitable[BaseException | None]]:
-    """What gives the reason why the outputs of a child have ended."""
+def why(
+    child: Callable[[], _Asked | None],
+) -> Callable[[BaseException], Awaitable[BaseException | None]]:
+    """What gives the reason why the outputs of a child have ended, for the error that says so."""
 
-    async def ask() -> BaseException | None:
+    async def ask(error: BaseException) -> BaseException | None:
         asked = child()
-        return None if asked is None else await asked._why_stopped()
+        return None if asked is None else await asked._why_stopped(error)
 
     return ask
-
-
-def raise_cause_of(error: BaseException | None) -> None:
-    """Raises what the child was stopped for, where the end of a stream leaves the block."""
-    if isinstance(error, anyio.EndOfStream) and isinstance(error.__cause__, RunError):
-        reason, error.__cause__ = error.__cause__, None
-        raise reason from error

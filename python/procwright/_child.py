@@ -18,7 +18,7 @@ from ._record import Status, Survivor
 from ._result import Result
 from ._stream import binary
 from ._timeout import Deadline, seconds, sooner
-from ._told import Patience, asking, in_place_of
+from ._told import Patience, asking, in_place_of, raise_reason
 from ._words import shown_seconds
 
 TYPE_CHECKING = False
@@ -173,8 +173,7 @@ class Child(Streams[Out, Err, In, Both]):
     def _wait(self, timeout: Seconds | None) -> Status:
         parts = self._core.wait(seconds(timeout))
         if parts is None:
-            read = None if self._communication is None else self._communication.peek()
-            raise self._timeout_of(timeout, read)
+            raise self._timeout_of(timeout, read_so_far(self._communication))
         return Status(*parts)
 
     def _timeout_of(
@@ -224,8 +223,17 @@ class Child(Streams[Out, Err, In, Both]):
             return self._result
         if self.status is None or self._core.is_stopping():
             return None
-        out, err = (None, None) if self._communication is None else self._communication.peek()
+        out, err = read_so_far(self._communication) or (None, None)
         return self._report(out, err)
+
+    def _stop_reason(self) -> BaseException | None:
+        """What `wait` raises if it was stopped for a limit, None while the stop goes on."""
+        from ._outcome import error_for
+
+        if self._core.stopped_for() is None:
+            return None
+        result = self._past_result()
+        return None if result is None else error_for(result, None, *self._limits)
 
     def _raise_stopped(self, result: Result[Any, Any, Any]) -> None:
         from ._outcome import raise_for
@@ -575,6 +583,7 @@ class Child(Streams[Out, Err, In, Both]):
             return
         if kind is not None:
             self.stop()
+            raise_reason(self, error)
             return
         if self.stdin is not None:
             self.stdin.close()
@@ -649,8 +658,9 @@ class Child(Streams[Out, Err, In, Both]):
         once the child has ended and what it had sent is received, it says `queue.Closed`, and how
         that has failed, and iterating over it ends. Of a child that was stopped for a limit that it
         was spawned with, its calls raise what `wait` does: for that they wait once, within their
-        timeout, and `try_recv` tells what is known then. Raises `queue.NoChannel` if there is
-        none.
+        timeout, and `try_recv` tells what is known then. Not so `recv_async` and awaiting it: of
+        these `aio.Child.receiver` has such. The end of a `with` block raises it as well. Raises
+        `queue.NoChannel` if there is none.
         """
         if self._receiver is None:
             self._take_receiver()._ask(asking(ref(self)))
@@ -683,6 +693,8 @@ class Child(Streams[Out, Err, In, Both]):
                 self._sender = self._core.sender(seconds(timeout))
             except NoChannel as error:
                 found = in_place_of(self, error, Patience(), until.left())
+                if found is error:
+                    raise
                 raise found from found.__cause__
             self._sender._ask(asking(ref(self)))
             self._leave()
@@ -807,6 +819,15 @@ def _bytes_read(stream: Any) -> int:
         return 0
     read: int = figures.bytes_out
     return read
+
+
+def read_so_far(talk: _core.Communication | None) -> Sequence[bytes | None] | None:
+    """What a `communicate` that is not over has read of each output. None if there is none, or
+    another thread is within it, which has what was read."""
+    try:
+        return None if talk is None else talk.peek()
+    except RuntimeError:
+        return None
 
 
 def encoded_input(input: Any, stdin: Any) -> Any:

@@ -64,3 +64,20 @@ def raise_for(
         raise IdleTimeout(result, text, idle_timeout)
     if check:
         result.check_returncode()
+
+
+def error_for(
+    result: Any,
+    io_error: tuple[int, str] | None,
+    on_timeout: str,
+    timeout: Seconds | None,
+    idle_timeout: Seconds | None,
+) -> BaseException | None:
+    """What `raise_for` raises for a limit, for another one to raise."""
+    from ._run_errors import RunError
+
+    try:
+        raise_for(result, io_error, False, on_timeout, timeout, idle_timeout)
+    except RunError as error:
+        return error.with_traceback(None)
+    return None

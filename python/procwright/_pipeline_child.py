@@ -5,19 +5,19 @@ from __future__ import annotations
 from weakref import ref
 
 from . import _core
-from ._child import LeftOff, encoded_input, open_stream
+from ._child import LeftOff, encoded_input, open_stream, read_so_far
 from ._errors import WaitTimeout
 from ._generic import Err, Generic, In, Out
 from ._held import Alone
 from ._invalid import bad_value
 from ._opened import opened_reader, opened_writer
 from ._options import quoted_pipeline
-from ._outcome import raise_for
+from ._outcome import error_for, raise_for
 from ._pipeline import PipelineResult, result_of
 from ._record import Survivor
 from ._stream import binary
 from ._timeout import Deadline, seconds
-from ._told import asking
+from ._told import asking, raise_reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,11 +106,15 @@ class PipelineChild(PipelineStreams[Out, Err, In]):
     def _ended(self) -> PipelineResult[Any] | None:
         """What came of it, with what a `communicate` that was not over has read; None while it
         goes on."""
-        if self._past is None:
-            talk = self._communication
-            read = [None] * (1 + len(self.args)) if talk is None else talk.peek()
-            self._past = self._report(read)
-        return self._past
+        if self._past is not None:
+            return self._past
+        talk = self._communication
+        read = read_so_far(talk)
+        past = self._report([None] * (1 + len(self.args)) if read is None else read)
+        if talk is None or read is not None:
+            self._past = past
+        # Else that of a later call has what another thread is reading just now.
+        return past
 
     def _report(self, read: Sequence[bytes | None]) -> PipelineResult[Any] | None:
         out, *err = read
@@ -118,8 +122,10 @@ class PipelineChild(PipelineStreams[Out, Err, In]):
         if raw is None:
             return None
         # The core tells of a failure once.
-        self._error = self._error or raw["error"]
-        self._io_error = self._io_error or raw["io_error"]
+        if raw["error"] is not None:
+            self._error = raw["error"]
+        if raw["io_error"] is not None:
+            self._io_error = raw["io_error"]
         return result_of(self.args, raw, self._decoding)
 
     def _raise_failure(self) -> None:
@@ -129,11 +135,16 @@ class PipelineChild(PipelineStreams[Out, Err, In]):
 
     _past_result = _ended
 
-    def _raise_if_stopped(self) -> None:
-        """Raises what it was stopped for, if it is over."""
+    def _stop_reason(self) -> BaseException | None:
+        """What `wait` raises of what it was stopped for, None while it goes on."""
         past = self._ended()
-        if past is not None:
-            self._raise_stopped(past)
+        if past is None:
+            return None
+        if self._error is not None:
+            return self._error
+        if self._needs_no_error(past):
+            return None
+        return error_for(past, self._io_error, *self._limits)
 
     def _raise_stopped(self, result: PipelineResult[Any]) -> None:
         """Raises what it was stopped for."""
@@ -141,13 +152,16 @@ class PipelineChild(PipelineStreams[Out, Err, In]):
         if error is not None:
             self._has_told_stop = True
             raise error
-        if self._io_error is None and (
-            result.reason == "finished" or (result.reason == "cancelled" and self._is_stopped_by_us)
-        ):
+        if self._needs_no_error(result):
             return
         self._has_told_stop = True
         on_timeout, timeout, idle_timeout = self._limits
         raise_for(result, self._io_error, False, on_timeout, timeout, idle_timeout)
+
+    def _needs_no_error(self, result: PipelineResult[Any]) -> bool:
+        return self._io_error is None and (
+            result.reason == "finished" or (result.reason == "cancelled" and self._is_stopped_by_us)
+        )
 
     def wait(self, timeout: Seconds | None = None) -> int | MaybeNone:
         """Waits until all stages are over, and returns the `returncode`.
@@ -320,6 +334,7 @@ class PipelineChild(PipelineStreams[Out, Err, In]):
             return
         if kind is not None:
             self.stop()
+            raise_reason(self, error)
             return
         if self.stdin is not None:
             self.stdin.close()

@@ -91,7 +91,10 @@ class ObjectReceiver:
         return self.receiver._recv_objects(most, timeout)
 
     async def recv_async(self, timeout: Seconds | None = None) -> Any:
-        """Receives an object, as `recv` does, for asyncio and trio. One task at a time."""
+        """Receives an object, as `recv` does, for asyncio and trio. One task at a time.
+
+        At the end it raises `Closed` alone, also of a child that was stopped for a limit.
+        """
         (found,) = await _wait(self.receiver, self.receiver._poll_object, timeout)
         return found
 

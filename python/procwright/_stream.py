@@ -365,6 +365,8 @@ class Writer(_core.Writer, WriteOnly):
                 return self._write_all(data)
         except BrokenPipeError as error:
             told = self._ask(error, None)
+            if told is error:
+                raise
             raise told from told.__cause__
 
     def writelines(self, lines: Iterable[Data], /) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
         @property
         def _core(self) -> _Core: ...
-        def _raise_if_stopped(self) -> None: ...
+        def _stop_reason(self) -> BaseException | None: ...
         def _past_result(self) -> Any: ...
 
 
@@ -86,33 +86,68 @@ def in_place_of(
 def told(child: _Asked, error: BaseException) -> BaseException:
     """The exception to raise for `error`: of a child that was stopped for a limit what `wait`
     raises, with the error as its cause; of one that has failed the error, which says how, with the
-    failure as its cause."""
+    failure as its cause.
+
+    Takes nothing from the child: whoever else asks, and the end of a block, is told as well, as
+    this may be another thread than that which has the block.
+    """
     from ._run_errors import CalledProcessError, RunError
 
-    if not child._core.is_ours():
-        return error
     try:
-        child._raise_if_stopped()
-    except RunError as reason:
-        reason.__cause__ = error
-        return reason.with_traceback(None)
-    result = child._past_result()
-    if result is not None and not result.ok:
-        # That of a stream begins with the command.
-        say(error, result.outcome if isinstance(error, BrokenPipeError) else result.summary)
-        error.__cause__ = CalledProcessError(result, result.explanation)
+        reason = reason_of_end(child, error)
+        result = child._past_result() if reason is None and child._core.is_ours() else None
+        if isinstance(reason, RunError):
+            reason.__cause__ = error
+            return reason
+        if reason is not None:
+            # What a function of the caller's has raised is one object for all who are told.
+            say(error, f"{type(reason).__name__}: {reason}")
+            error.__cause__ = reason
+        elif result is not None and not result.ok:
+            # That of a stream begins with the command.
+            words = result.outcome if isinstance(error, BrokenPipeError) else result.summary
+            failure = CalledProcessError(result, result.explanation)
+            say(error, words)
+            error.__cause__ = failure
+    except Exception:
+        # An error that asking raises says less than the one at hand.
+        return error
     return error
 
 
-def reason_of_end(child: _Asked) -> BaseException | None:
-    """Why the outputs of a child have ended, if it was stopped for a limit."""
+#: The attribute of an error by which the block of its child knows it: the id of the child, since a
+#: reference would keep that, and be pickled with the error.
+_OF_CHILD = "_of_child"
+
+
+def reason_of_end(child: _Asked, error: BaseException) -> BaseException | None:
+    """Why the other side of `error` has gone, if the child was stopped for a limit, or for what a
+    function of a pipeline has raised. None while the stop goes on: the end of a block tells."""
+    if not child._core.is_ours():
+        return None
+    vars(error)[_OF_CHILD] = id(child)
+    try:
+        return child._stop_reason()
+    except Exception:
+        # As in `told`.
+        return None
+
+
+def raise_reason(child: _Asked, error: BaseException | None) -> None:
+    """Raises what the child was stopped for, if its block is left by the error of a call that did
+    not know yet, or may not raise that itself. For the end of a block, once all is over."""
     from ._run_errors import RunError
 
-    try:
-        child._raise_if_stopped()
-    except RunError as reason:
-        return reason.with_traceback(None)
-    return None
+    if error is None or vars(error).get(_OF_CHILD) != id(child):
+        return
+    reason = reason_of_end(child, error)
+    if isinstance(reason, RunError):
+        error.__cause__ = None
+        raise reason from error
+    if reason is not None:
+        # What a function has raised keeps the cause that it has.
+        error.__cause__ = None
+        raise reason
 
 
 def say(error: BaseException, words: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import SimpleNamespace
 
 import pytest
 from conftest import LOOPS
@@ -41,6 +42,11 @@ async def write(one):
 
 async def sender(one):
     await one.sender()
+
+
+async def end(one):
+    with pytest.raises(anyio.EndOfStream):
+        await one.stdout.receive()
 
 
 CALLS = [
@@ -119,8 +125,115 @@ def test_a_pipeline_tells_as_well(run, child):
                 sleeps, sleeps, stdin=PIPE, stop=SOON, timeout=SHORT
             ) as one:
                 await write(one)
+        failed = aio.spawn_pipeline(FAILS, ["cat"], stdin=PIPE)
+        await failed.wait()
         with pytest.raises(BrokenPipeError, match="stage 1 of 2 exited with code 3"):
-            await write(aio.spawn_pipeline(FAILS, ["cat"], stdin=PIPE))
+            await write(failed)
+
+    run(main)
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_who_catches_the_end_of_a_stream_takes_nothing_from_the_block(run, child, text):
+    async def main():
+        argv = [child, "sleep-forever"]
+        with pytest.raises(TimeoutExpired):
+            async with aio.spawn(argv, stop=SOON, timeout=SHORT, text=text) as one:
+                await end(one)
+        with pytest.raises(TimeoutExpired):
+            async with aio.spawn_pipeline(argv, argv, stop=SOON, timeout=SHORT, text=text) as many:
+                await end(many)
+
+    run(main)
+
+
+def test_a_task_that_is_told_takes_nothing_from_the_block(run, child):
+    async def main():
+        told = []
+
+        async def feed(one):
+            try:
+                await write(one)
+            except Exception as error:
+                told.append(error)
+
+        async def hold(block):
+            async with block as one, anyio.create_task_group() as tasks:
+                tasks.start_soon(feed, one)
+                assert [line async for line in one.stdout] == []
+
+        argv = [child, "sleep-forever"]
+        options = {"stdin": PIPE, "stop": SOON, "timeout": SHORT}
+        with pytest.raises(TimeoutExpired):
+            await hold(aio.spawn(argv, **options))
+        with pytest.raises(TimeoutExpired):
+            await hold(aio.spawn_pipeline(argv, argv, **options))
+        assert len(told) == 2
+
+    run(main)
+
+
+def test_what_a_function_has_raised_is_for_the_block(run, child):
+    mine = ValueError("mine")
+
+    def fails(lines):
+        raise mine
+
+    async def main():
+        def block():
+            argv = [child, "sleep-forever"]
+            return aio.spawn_pipeline(argv, fails, ["cat"], stdin=PIPE, stop=SOON)
+
+        caught_there = []
+
+        async def broken(one):
+            with pytest.raises(BrokenPipeError) as caught:
+                await write(one)
+            caught_there.append(caught.value.__cause__)
+
+        for call in (write, broken):
+            with pytest.raises(ValueError, match="mine") as caught:
+                async with block() as one:
+                    await call(one)
+            assert caught.value is mine
+        assert caught_there == [mine]
+        with pytest.raises(ValueError, match="mine"):
+            async with block() as one:
+                await end(one)
+
+    run(main)
+
+
+def test_a_block_tells_of_a_stop_that_lasts_longer_than_it_is_waited_for(run, child):
+    async def main():
+        # It ends with the grace; what reads it ends at once.
+        lasts = ["sh", "-c", "trap '' TERM; exec <&-; sleep 1000 & wait; wait"]
+        options = {"stdin": PIPE, "stop": Stop(grace=2), "timeout": SHORT}
+        with pytest.raises(TimeoutExpired) as caught:
+            async with aio.spawn_pipeline(lasts, ["cat"], **options) as one:
+                await write(one)
+        assert isinstance(caught.value.__cause__, BrokenPipeError)
+        with pytest.raises(TimeoutExpired) as caught:
+            async with aio.spawn_pipeline(lasts, [child, "sleep-forever"], **options) as one:
+                await one.stdout.receive()
+        assert isinstance(caught.value.__cause__, anyio.EndOfStream)
+
+    run(main)
+
+
+def test_an_error_of_asking_changes_no_end(run):
+    async def main():
+        async def stalls(deadline):
+            raise RuntimeError
+
+        async with aio.spawn(["true"]) as one:
+            yes = SimpleNamespace(is_ours=lambda: True, is_stopping=lambda: True)
+            core, one._core = one._core, yes
+            until_ended, one._until_ended = one._until_ended, stalls
+            with pytest.raises(anyio.EndOfStream) as caught:
+                await one.stdout.receive()
+            assert caught.value.__cause__ is None
+            one._core, one._until_ended = core, until_ended
 
     run(main)
 

@@ -2,6 +2,8 @@
 
 import pickle
 import sys
+from threading import Thread
+from time import sleep
 
 import pytest
 
@@ -152,18 +154,165 @@ def test_of_one_that_lives_on_nothing_is_said():
     with pytest.raises(BrokenPipeError) as caught:
         one.stdin.write(b"x")
     assert (caught.value.__cause__, "killed" in str(caught.value)) == (None, False)
+    assert not caught.value.__suppress_context__
     one.stop()
+
+
+def test_an_error_that_nobody_is_asked_about_hides_no_other():
+    receiver = queue.ObjectReceiver(queue.Receiver())
+    for call in (receiver.try_recv, lambda: receiver.recv(0), lambda: receiver.recv_many(1, 0)):
+        with pytest.raises(queue.Closed) as caught:
+            call()
+        assert not caught.value.__suppress_context__
+
+
+def left_with(error, open_block, leave=lambda one: None):
+    """The error that leaves a block in which another thread writes, and what that was told."""
+    told = []
+
+    def feed(stdin):
+        try:
+            write_on(stdin)
+        except Exception as error:
+            told.append(error)
+
+    def hold():
+        with open_block() as one:
+            feeder = Thread(target=feed, args=(one.stdin,))
+            feeder.start()
+            assert one.stdout.read() == b""
+            feeder.join()
+            leave(one)
+
+    with pytest.raises(error) as caught:
+        hold()
+    (by_feeder,) = told
+    return caught.value, by_feeder
+
+
+def test_a_thread_that_is_told_takes_nothing_from_the_block(child):
+    argv = [child, "sleep-forever"]
+
+    def one():
+        return spawn(argv, stdin=PIPE, stop=SOON, timeout=SHORT)
+
+    def many():
+        return spawn_pipeline(argv, argv, stdin=PIPE, stop=SOON, timeout=SHORT)
+
+    for open_block in (one, many):
+        left_with(TimeoutExpired, open_block)
+        left_with(TimeoutExpired, open_block, lambda one: one.wait())
+
+
+def test_what_a_function_has_raised_is_for_the_block(child):
+    mine = ValueError("mine")
+
+    def fails(lines):
+        raise mine
+
+    def open_block():
+        return spawn_pipeline([child, "sleep-forever"], fails, ["cat"], stdin=PIPE, stop=SOON)
+
+    for leave in (lambda one: None, lambda one: one.wait(), lambda one: one.result()):
+        left, told = left_with(ValueError, open_block, leave)
+        assert left is mine
+        assert isinstance(told, BrokenPipeError)
+
+    def write():
+        with open_block() as one:
+            write_on(one.stdin)
+
+    with pytest.raises(ValueError, match="mine") as caught:
+        write()
+    assert caught.value is mine
+
+
+def test_a_thread_that_communicates_changes_no_error():
+    # Its sleep holds the output alone, so that the other thread waits on.
+    program = (
+        "import subprocess, sys\n"
+        "subprocess.Popen(['sleep', '1000'], stdin=subprocess.DEVNULL)\n"
+        "sys.stdin.read()\n"
+        "sys.exit(3)"
+    )
+    argv = [sys.executable, "-c", program]
+    told = []
+
+    def consume(one):
+        try:
+            one.receiver().recv()
+        except Exception as error:
+            told.append(error)
+        finally:
+            one.stop()
+
+    one = spawn(argv, stdin=PIPE, channel="from_child")
+    consumer = Thread(target=consume, args=(one,))
+    consumer.start()
+    one.communicate()
+    consumer.join()
+    (error,) = told
+    assert isinstance(error, queue.Closed)
+    assert "exited with code 3" in str(error)
+
+
+def test_a_thread_that_communicates_with_a_pipeline_changes_no_error():
+    # It takes no input, and lives until it is stopped.
+    one = spawn_pipeline(["sh", "-c", "exec <&-; sleep 1000"], ["cat"], stdin=PIPE, stop=SOON)
+    talker = Thread(target=lambda: one.communicate(timeout=1000), daemon=True)
+    talker.start()
+    while one._communication is None:
+        sleep(0.001)
+    assert one.poll() is None
+    one.stop()
+    assert one.returncode is not None
+    talker.join()
+
+
+def test_an_error_of_asking_changes_no_error():
+    def fails():
+        raise RuntimeError
+
+    one = spawn(FAILS, stdin=PIPE)
+    one._past_result = one._stop_reason = fails
+    with pytest.raises(BrokenPipeError) as caught, one:
+        write_on(one.stdin)
+    assert caught.value.__cause__ is None
 
 
 def test_a_pipeline_tells_as_well(child):
     sleeps = [child, "sleep-forever"]
-    one = spawn_pipeline(sleeps, sleeps, stdin=PIPE, stop=SOON, timeout=SHORT)
-    with pytest.raises(TimeoutExpired) as caught:
+    # Where its stop lasts longer than it is waited for, the block tells.
+    with (
+        pytest.raises(TimeoutExpired) as caught,
+        spawn_pipeline(sleeps, sleeps, stdin=PIPE, stop=SOON, timeout=SHORT) as one,
+    ):
         write_on(one.stdin)
     assert len(caught.value.result.stages) == 2
     two = spawn_pipeline(FAILS, ["cat"], stdin=PIPE)
+    two.wait()
     with pytest.raises(BrokenPipeError, match="stage 1 of 2 exited with code 3"):
         write_on(two.stdin)
+
+
+def test_a_block_tells_of_a_stop_that_lasts_longer_than_it_is_waited_for(child):
+    # It lets go of its stdin at once, and ends with the grace.
+    argv = ["sh", "-c", "trap '' TERM; exec <&-; sleep 1000 & wait; wait"]
+    with (
+        pytest.raises(TimeoutExpired) as caught,
+        spawn_pipeline(argv, ["cat"], stdin=PIPE, stop=Stop(grace=2), timeout=SHORT) as one,
+    ):
+        write_on(one.stdin)
+    assert isinstance(caught.value.__cause__, BrokenPipeError)
+
+
+def test_a_block_leaves_errors_of_others_as_they_are(child):
+    other = spawn(FAILS, stdin=PIPE)
+    with (
+        pytest.raises(BrokenPipeError),
+        spawn([child, "sleep-forever"], stop=SOON, timeout=SHORT) as one,
+    ):
+        write_on(other.stdin, one.stdout.read() or b"x")
 
 
 def test_senders_of_a_child_that_goes_away_say_why():

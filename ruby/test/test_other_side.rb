@@ -100,11 +100,98 @@ class TestOtherSide < Minitest::Test
 
   def test_a_pipeline_tells_as_well
     sleeps = [CHILD, "sleep-forever"]
-    one = Procwright.spawn_pipeline(sleeps, sleeps, stdin: :pipe, stop: SOON, timeout: SHORT)
-    error = assert_raises(Procwright::TimeoutExpired) { loop { one.stdin.write("x") } }
+    # Where its stop lasts longer than it is waited for, the block tells.
+    error = assert_raises(Procwright::TimeoutExpired) do
+      Procwright.spawn_pipeline(sleeps, sleeps, stdin: :pipe, stop: SOON, timeout: SHORT) { |one| write_on(one) }
+    end
     assert_equal 2, error.result.stages.size
     two = Procwright.spawn_pipeline(FAILS, ["cat"], stdin: :pipe)
-    assert_includes assert_raises(Errno::EPIPE) { loop { two.stdin.write("x") } }.message, "stage 1 of 2 exited with code 3"
+    two.wait
+    assert_includes assert_raises(Errno::EPIPE) { write_on(two) }.message, "stage 1 of 2 exited with code 3"
+  end
+
+  def test_a_block_tells_of_a_stop_that_lasts_longer_than_it_is_waited_for
+    # It lets go of its stdin at once, and ends with the grace.
+    argv = ["sh", "-c", "trap '' TERM; exec <&-; sleep 1000 & wait; wait"]
+    error = assert_raises(Procwright::TimeoutExpired) do
+      Procwright.spawn_pipeline(argv, ["cat"], stdin: :pipe, stop: Procwright::Stop.new(grace: 2), timeout: SHORT) do |one|
+        write_on(one)
+      end
+    end
+    assert_kind_of Errno::EPIPE, error.cause
+  end
+
+  def test_a_block_leaves_errors_of_others_as_they_are
+    other = Procwright.spawn(*FAILS, stdin: :pipe)
+    assert_raises(Errno::EPIPE) do
+      Procwright.spawn(CHILD, "sleep-forever", stop: SOON, timeout: SHORT) do |one|
+        assert_nil one.stdout.gets
+        write_on(other)
+      end
+    end
+  end
+
+  def test_a_thread_that_is_told_takes_nothing_from_the_block
+    argv = [CHILD, "sleep-forever"]
+    options = { stdin: :pipe, stop: SOON, timeout: SHORT }
+    one = ->(&block) { Procwright.spawn(*argv, **options, &block) }
+    many = ->(&block) { Procwright.spawn_pipeline(argv, argv, **options, &block) }
+    [one, many].each { |open| left_with(Procwright::TimeoutExpired, open) }
+  end
+
+  def test_what_a_function_has_raised_is_for_the_block
+    mine = Boom.new("mine")
+    fails = ->(_, _) { raise mine }
+    open = lambda do |&block|
+      Procwright.spawn_pipeline([CHILD, "sleep-forever"], fails, ["cat"], stdin: :pipe, stop: SOON, &block)
+    end
+    [->(_) {}, :wait.to_proc, :result.to_proc].each do |leave|
+      left, told = left_with(Boom, open, leave)
+      assert_same mine, left
+      assert_kind_of Errno::EPIPE, told
+    end
+    assert_same mine, assert_raises(Boom) { open.call { |one| write_on(one) } }
+    assert_nil mine.cause
+  end
+
+  def test_a_thread_that_communicates_changes_no_error
+    # Its sleep holds the output alone, so that the other thread waits on.
+    lines = 'spawn("sleep", "1000", in: File::NULL, close_others: true); $stdin.read; exit!(3)'
+    one = spawn_ruby(lines, stdin: :pipe, channel: :from_child)
+    told = nil
+    consumer = Thread.new do
+      one.receiver.recv
+    rescue StandardError => e
+      told = e
+    ensure
+      one.stop
+    end
+    one.communicate
+    consumer.join
+    assert_kind_of Q::Closed, told
+    assert_includes told.message, "exited with code 3"
+  end
+
+  def test_a_thread_that_communicates_with_a_pipeline_can_be_asked_beside
+    one = Procwright.spawn_pipeline(["sh", "-c", "exec <&-; sleep 1000"], ["cat"], stdin: :pipe, stop: SOON)
+    talker = Thread.new { one.communicate }
+    Thread.pass until talker.stop?
+    assert_nil one.poll
+    one.stop
+    talker.join
+    refute_nil one.poll
+  end
+
+  def test_an_error_of_asking_changes_no_error
+    one = Procwright.spawn(*FAILS, stdin: :pipe)
+    one.define_singleton_method(:stop_reason) { raise "in vain" }
+    assert_nil assert_raises(Errno::EPIPE) { write_on(one) }.cause
+    assert_raises(Errno::EPIPE) do
+      Procwright.spawn(*FAILS, stdin: :pipe) do |held|
+        held.define_singleton_method(:stop_reason) { raise "in vain" }
+        write_on(held)
+      end
+    end
   end
 
   # Lets go of its end of the queue and lives on, also when it is told to stop.
@@ -203,6 +290,29 @@ class TestOtherSide < Minitest::Test
         super(seconds)
       end
     end
+  end
+
+  def write_on(one)
+    one.stdin.write("x") while true
+  end
+
+  # The error that leaves a block in which another thread writes, and what that was told.
+  def left_with(kind, open, leave = ->(_) {})
+    told = nil
+    left = assert_raises(kind) do
+      open.call do |one|
+        feeder = Thread.new do
+          write_on(one)
+        rescue StandardError => e
+          told = e
+        end
+        assert_nil one.stdout.gets
+        feeder.join
+        leave.call(one)
+      end
+    end
+    refute_nil told
+    [left, told]
   end
 
   # Not `loop`, which a closed queue ends.

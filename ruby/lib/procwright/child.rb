@@ -318,6 +318,11 @@ module Procwright
       child.finish
       ended = true
       value
+    rescue StandardError => e
+      child.abandon
+      ended = true
+      child.raise_reason(e)
+      raise
     ensure
       child.abandon unless ended
     end
@@ -529,14 +534,13 @@ module Procwright
 
     # Raises what a limit is to raise that it was stopped for.
     def raise_if_stopped
-      return unless @native.stopped_for
-
-      Run.raise_for(@result || result_of([nil, nil]), @on_timeout)
+      reason = stop_reason
+      raise reason if reason
     end
 
-    # Nothing while it is being stopped.
-    def raise_stop_reason
-      raise_if_stopped if @native.ours? && past_result
+    # What {#wait} raises if it was stopped for a limit; nil while the stop goes on.
+    def stop_reason
+      Run.error_for(@result || result_of([nil, nil]), @on_timeout) if @native.stopped_for && past_result
     end
 
     def await_end(seconds) = wait_status(seconds)
@@ -547,7 +551,7 @@ module Procwright
     def past_result
       return @result if @result || being_stopped? || @native.poll.nil?
 
-      result_of(@communication ? @communication.peek : [nil, nil])
+      result_of(read_so_far || [nil, nil])
     end
 
     # The result, once all is read.

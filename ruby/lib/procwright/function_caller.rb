@@ -30,9 +30,12 @@ module Procwright
 
     # Raises what the function has raised that the pipeline has failed for.
     def self.raise_error_of(callers, failed)
-      error = callers.find { |caller| caller.behind == failed.stage }&.error || failed
+      error = error_of(callers, failed)
       raise error, cause: error.cause
     end
+
+    # What that is.
+    def self.error_of(callers, failed) = callers.find { |caller| caller.behind == failed.stage }&.error || failed
 
     # @return [Integer] the stage that the function is behind, from 0
     attr_reader :behind

@@ -82,7 +82,14 @@ module Procwright
     # @return [PipelineResult, nil]
     def poll
       deliver_events
-      @past ||= report(@communication ? @communication.peek : [nil] * (1 + @argvs.size))
+      return @past if @past
+
+      is_talking = !@communication.nil?
+      read = read_so_far
+      past = report(read || nothing_read)
+      # Else that of a later call has what another thread is reading just now.
+      @past = past if read || !is_talking
+      past
     end
 
     # @return [Integer, nil] as {PipelineResult#exitstatus}; nil while it goes on
@@ -170,6 +177,11 @@ module Procwright
       child.finish
       ended = true
       value
+    rescue StandardError => e
+      child.abandon
+      ended = true
+      child.raise_reason(e)
+      raise
     ensure
       child.abandon unless ended
     end
@@ -266,17 +278,33 @@ module Procwright
       @past = report(read)
     end
 
-    # What came of it, having read so much of stdout of the last stage and of stderr of each.
+    def nothing_read = [nil] * (1 + @argvs.size)
+
+    # What came of it, having read so much of stdout of the last stage and of stderr of each. Raises
+    # what it has failed for, once.
     def report(read)
+      result = untold_report(read)
+      failure = @failure
+      @failure = nil
+      raise failure, cause: failure.cause if failure
+
+      result
+    end
+
+    # As {#report}, but that what it has failed for is kept for who is to raise it.
+    def untold_report(read)
       stdout, *stderr = read
-      raw = @native.report(stdout, stderr)
+      begin
+        raw = @native.report(stdout, stderr)
+      rescue StandardError => e
+        # The extension tells of a failure once, in the place of the result.
+        @failure = e.is_a?(FunctionFailed) ? FunctionCaller.error_of(@functions || [], e) : e
+        raw = @native.report(stdout, stderr)
+      end
       return if raw.nil?
 
       finish_functions
       PipelineResult.new(raw, @encodings)
-    rescue FunctionFailed => e
-      finish_functions
-      FunctionCaller.raise_error_of(@functions || [], e)
     end
 
     # Ends the threads of the functions, of which one may not have come out of a stop.
@@ -286,23 +314,28 @@ module Procwright
       WaitTimeout.new(command, seconds, [self], @native.explain_timeout(seconds))
     end
 
-    # Raises what all were stopped for, unless the caller did it, who needs no exception for that.
     def await_end(seconds) = Fibers.on_thread { @native.wait(seconds) }
 
     # Not known before its end.
     def being_stopped? = false
 
     # What came of it, nil while it goes on.
-    def past_result = poll
+    def past_result = @past || untold_report(read_so_far || nothing_read)
 
-    def raise_stop_reason
-      past = past_result if @native.ours?
-      raise_if_stopped(past) if past
+    # What {#wait} raises of what all were stopped for; nil while they go on.
+    def stop_reason
+      past = past_result
+      past && (@failure || error_of_stop(past))
     end
 
     def raise_if_stopped(result)
-      Run.raise_for(result, @on_timeout) unless @stopped && result.reason == :cancelled
+      reason = error_of_stop(result)
+      raise reason if reason
+
       result
     end
+
+    # Nil if the caller has stopped it, who needs no exception for that.
+    def error_of_stop(result) = (Run.error_for(result, @on_timeout) unless @stopped && result.reason == :cancelled)
   end
 end

@@ -166,11 +166,17 @@ module Procwright
     end
 
     def raise_for(result, on_timeout)
+      error = error_for(result, on_timeout)
+      raise error if error
+    end
+
+    # What that raises; nil if nothing.
+    def error_for(result, on_timeout)
       case result.reason
-      when :output_limit then raise OutputLimitExceeded, result
-      when :cancelled then raise Cancelled, result
-      when :timeout then raise TimeoutExpired.of_run(result) if on_timeout == :raise
-      when :idle_timeout then raise IdleTimeout.of_run(result) if on_timeout == :raise
+      when :output_limit then OutputLimitExceeded.new(result)
+      when :cancelled then Cancelled.new(result)
+      when :timeout then TimeoutExpired.of_run(result) if on_timeout == :raise
+      when :idle_timeout then IdleTimeout.of_run(result) if on_timeout == :raise
       end
     end
   end

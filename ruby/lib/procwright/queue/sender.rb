@@ -148,7 +148,8 @@ module Procwright
       # @param timeout [Numeric, nil] for all of them together
       # @return [Integer] how many were sent: fewer than there are if some were thrown away
       # @note Raises as {#send} does. Messages before the one that failed were sent: {Error#sent}
-      #   is their number
+      #   is their number; that of a child's sender which raises {TimeoutExpired} and its like, since the
+      #   child was stopped, is `error.cause.sent`
       def send_many(messages, timeout: nil)
         seconds = Arguments.seconds("timeout", timeout)
         deadline = Deadline.new(seconds)
