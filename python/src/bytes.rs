@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 
 use crate::attach::{Attached, attach};
 use procwright::Memory;
-use procwright::memory::{KEPT_IN_PLACE, Pages, can_map, next_capacity};
+use procwright::memory::{KEPT_IN_PLACE, Pages, can_map, least_capacity, next_capacity};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -187,9 +187,11 @@ impl BytesMemory {
 
     fn grow(&mut self, py: Python<'_>, needed: usize) -> io::Result<()> {
         let before = self.large.as_ref().map_or(SMALL, |large| large.capacity);
-        // Python frees all the data when it cannot have more. What is asked for ahead may be too
-        // much where what is needed is not.
-        let wanted = [next_capacity(before, needed), needed];
+        // Python frees all the data when it cannot have more.
+        let wanted = [
+            next_capacity(before, needed),
+            least_capacity(before, needed),
+        ];
         let mut possible = wanted.into_iter().filter(|one| can_map(one - before));
         let capacity = possible.next().ok_or(io::ErrorKind::OutOfMemory)?;
         let grown = match self.large.take() {

@@ -50,7 +50,9 @@ pub fn self_made_deadlock(set: impl FnOnce(&mut Command)) -> (Background, tempfi
 /// A shell whose child, of the number that is told beside it, reads from a pipe of which it has
 /// both ends, and will until somebody kills it; the shell has something else to do then.
 pub fn deadlock_below_a_shell() -> (Background, i32) {
-    let code = "import os, signal, time; signal.signal(signal.SIGINT, signal.SIG_DFL); \
+    // It ends with the shell (PR_SET_PDEATHSIG): nothing else would end it after a test.
+    let code = "import ctypes, os, signal, time; ctypes.CDLL(None).prctl(1, signal.SIGKILL); \
+                signal.signal(signal.SIGINT, signal.SIG_DFL); \
                 time.sleep(0.1); r, w = os.pipe(); print(os.getpid(), flush=True); os.read(r, 1)";
     let line = format!("python3 -c '{code}'; exec sleep 1000");
     let mut shell = Background::start(&["sh", "-c", &line], |command| {

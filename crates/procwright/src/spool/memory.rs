@@ -88,6 +88,12 @@ pub fn next_capacity(capacity: usize, needed: usize) -> usize {
     rounded.map_or(wanted, |block| block - HEADERS)
 }
 
+/// The capacity to ask for where [`next_capacity`] is refused. A quarter is added at least: a
+/// process that takes all that there is has nothing left to tell of it.
+pub fn least_capacity(capacity: usize, needed: usize) -> usize {
+    needed.max(capacity.saturating_add(capacity / 4))
+}
+
 impl Memory for Vec<u8> {
     fn new() -> Vec<u8> {
         Vec::new()
@@ -131,10 +137,10 @@ fn reserve(memory: &mut Vec<u8>, more: usize) -> io::Result<()> {
     let needed = memory.len().checked_add(more).ok_or_else(refused)?;
     if memory.capacity() < needed {
         let capacity = next_capacity(memory.capacity(), needed);
-        // What is asked for ahead may be too much where what is needed is not.
+        let least = least_capacity(memory.capacity(), needed);
         memory
             .try_reserve_exact(capacity - memory.len())
-            .or_else(|_| memory.try_reserve_exact(needed - memory.len()))
+            .or_else(|_| memory.try_reserve_exact(least - memory.len()))
             .map_err(|_| refused())?;
     }
     Ok(())
