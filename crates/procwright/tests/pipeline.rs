@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use common::pipelines::{judgements, shell};
 use common::{Census, child, eventually};
 use procwright::pipeline::{Error, Judgement, PipelineOutput, SuccessRule};
 use procwright::process::{Exit, Signal, Stop};
@@ -16,18 +17,9 @@ use test_support::{alone, in_time, scaled};
 
 use Judgement::{Collateral, Failed, Forgiven, Ignored, Success};
 
-fn shell(line: &str) -> Command<'static> {
-    Command::shell(line)
-}
-
 fn program(words: &str) -> Command<'static> {
     let mut words = words.split(' ');
     Command::new(words.next().unwrap()).args(words)
-}
-
-fn judgements(output: &PipelineOutput) -> Vec<Judgement> {
-    let stages = output.report.stages.iter();
-    stages.map(|stage| stage.judgement).collect()
 }
 
 fn statuses(output: &PipelineOutput) -> Vec<Exit> {
@@ -80,7 +72,7 @@ fn a_reader_that_has_read_enough_is_no_alarm() {
     for _ in 0..scaled(100, 10_000) {
         let output = program("yes").pipe(program("head -1")).run().unwrap();
         assert_eq!(output.stdout, b"y\n");
-        assert_eq!(judgements(&output), [Forgiven, Success]);
+        assert_eq!(judgements(&output.report), [Forgiven, Success]);
         assert_eq!(statuses(&output), [killed_by(Signal::PIPE), Exit::Code(0)]);
         assert!(output.success());
     }
@@ -95,7 +87,10 @@ fn forgiveness_passes_on() {
         program("head -1"),
     ];
     let output = Pipeline::new(stages).run().unwrap();
-    assert_eq!(judgements(&output), [Forgiven, Forgiven, Forgiven, Success]);
+    assert_eq!(
+        judgements(&output.report),
+        [Forgiven, Forgiven, Forgiven, Success]
+    );
     assert!(output.success());
 }
 
@@ -111,7 +106,7 @@ fn every_status_counts() {
     ];
     for (first, second, expected) in cases {
         let output = shell(first).pipe(shell(second)).run().unwrap();
-        assert_eq!(judgements(&output), expected, "{first} | {second}");
+        assert_eq!(judgements(&output.report), expected, "{first} | {second}");
         assert!(!output.success());
     }
 }
@@ -122,7 +117,7 @@ fn a_writer_whose_reader_has_failed_is_collateral() {
         .pipe(shell("read line; exit 3"))
         .run()
         .unwrap();
-    assert_eq!(judgements(&output), [Collateral, Failed]);
+    assert_eq!(judgements(&output.report), [Collateral, Failed]);
     let text = output.explain();
     assert!(
         text.contains("stage 2 of 2: /bin/sh -c 'read line; exit 3' exited with code 3"),
@@ -145,14 +140,14 @@ fn what_handles_a_broken_pipe_is_forgiven_by_its_words() {
     for line in forgiven {
         let output = shell(line).pipe(program("head -1")).run().unwrap();
         assert_eq!(
-            judgements(&output),
+            judgements(&output.report),
             [Forgiven, Success],
             "{line}: {output:?}"
         );
     }
     let counts = "trap '' PIPE; while echo y 2>&-; do :; done; echo 'disk full' >&2; exit 1";
     let output = shell(counts).pipe(program("head -1")).run().unwrap();
-    assert_eq!(judgements(&output), [Failed, Success]);
+    assert_eq!(judgements(&output.report), [Failed, Success]);
 }
 
 /// A FIFO in `dir`, at which one waits for the other.
@@ -172,7 +167,7 @@ fn a_writer_that_left_before_its_reader_is_not_forgiven() {
     for _ in 0..scaled(30, 1_000) {
         for writer in [dies, lies, ends] {
             let output = shell(writer).pipe(program("cat")).run().unwrap();
-            assert_eq!(judgements(&output), [Failed, Success], "{writer}");
+            assert_eq!(judgements(&output.report), [Failed, Success], "{writer}");
         }
     }
     // One that is held at a gate may be there still.
@@ -185,13 +180,13 @@ fn a_writer_that_left_before_its_reader_is_not_forgiven() {
             scope.spawn(|| std::fs::write(&gate, "go\n").unwrap());
             shell(writer).pipe(reader).run().unwrap()
         });
-        assert_eq!(judgements(&output), [Failed, Success], "{writer}");
+        assert_eq!(judgements(&output.report), [Failed, Success], "{writer}");
     }
     // One that has closed its input before the writer goes on.
     let writer = shell(&format!("read line < {gate}; kill -PIPE $$"));
     let reader = shell(&format!("exec <&-; echo go > {gate}"));
     let output = writer.pipe(reader).run().unwrap();
-    assert_eq!(judgements(&output), [Forgiven, Success]);
+    assert_eq!(judgements(&output.report), [Forgiven, Success]);
 }
 
 #[test]
@@ -202,7 +197,7 @@ fn a_stage_that_is_killed_in_the_middle_is_to_blame() {
         program("cat"),
     ];
     let output = Pipeline::new(stages).run().unwrap();
-    assert_eq!(judgements(&output), [Collateral, Failed, Success]);
+    assert_eq!(judgements(&output.report), [Collateral, Failed, Success]);
     assert_eq!(statuses(&output)[1], killed_by(Signal::KILL));
     assert_eq!(
         output.report.outcome(),
@@ -214,12 +209,12 @@ fn a_stage_that_is_killed_in_the_middle_is_to_blame() {
 fn rules_and_codes() {
     let yes_head = || program("yes").pipe(program("head -1"));
     let output = yes_head().success_rule(SuccessRule::Strict).run().unwrap();
-    assert_eq!(judgements(&output), [Failed, Success]);
+    assert_eq!(judgements(&output.report), [Failed, Success]);
     let last = program("false")
         .pipe(program("true"))
         .success_rule(SuccessRule::Last);
     let output = last.run().unwrap();
-    assert_eq!(judgements(&output), [Ignored, Success]);
+    assert_eq!(judgements(&output.report), [Ignored, Success]);
     assert!(output.success());
     let last = program("true")
         .pipe(program("false"))
@@ -231,11 +226,11 @@ fn rules_and_codes() {
             .pipe(program("cat"))
     };
     assert_eq!(
-        judgements(&nothing().run().unwrap()),
+        judgements(&nothing().run().unwrap().report),
         [Success, Failed, Success]
     );
     let output = nothing().ok_codes(1, [1]).check().run().unwrap();
-    assert_eq!(judgements(&output), [Success; 3]);
+    assert_eq!(judgements(&output.report), [Success; 3]);
     // A code of another stage is no help.
     assert!(!nothing().ok_codes(0, [1]).run().unwrap().success());
     match nothing().check().run() {
@@ -277,7 +272,7 @@ fn the_one_that_holds_up_the_rest_is_named() {
         let output = stopped(Pipeline::new(stages).timeout(limit).stop(kill).run());
         assert_eq!(output.report.reason, Reason::Timeout);
         // The first has filled its pipe by then.
-        let is_held_up = judgements(&output) == [Collateral, Failed, Collateral];
+        let is_held_up = judgements(&output.report) == [Collateral, Failed, Collateral];
         is_held_up.then_some((limit.as_secs_f64(), output))
     });
     let text = output.explain();
@@ -292,7 +287,7 @@ fn the_one_that_holds_up_the_rest_is_named() {
     // One that never writes holds up those that wait for it.
     let stages = [program("sleep 1000"), program("cat"), program("cat")];
     let output = stopped(Pipeline::new(stages).timeout(soon).stop(kill).run());
-    assert_eq!(judgements(&output), [Failed, Collateral, Collateral]);
+    assert_eq!(judgements(&output.report), [Failed, Collateral, Collateral]);
     // One that ignores the error of its writes goes on for ever, and its reader has ended well.
     let output = in_time(soon, |limit| {
         let immortal = shell("trap '' PIPE; while :; do echo y; sleep 0.01; done 2>&-");
@@ -301,7 +296,7 @@ fn the_one_that_holds_up_the_rest_is_named() {
         let is_over = statuses(&output)[1] == Exit::Code(0);
         is_over.then_some(output)
     });
-    assert_eq!(judgements(&output), [Failed, Success]);
+    assert_eq!(judgements(&output.report), [Failed, Success]);
     assert_eq!(output.stdout, b"y\n");
     assert_eq!(output.report.stages[1].report.reason, Reason::Finished);
 }
@@ -330,11 +325,11 @@ fn silence_and_limits_of_a_stage_stop_all() {
     }));
     let output = stopped(too_much.run());
     assert_eq!(output.report.reason, Reason::OutputLimit);
-    assert_eq!(judgements(&output)[1], Failed);
+    assert_eq!(judgements(&output.report)[1], Failed);
     // The time of one.
     let own = program("yes").pipe(program("sleep 1000").timeout(soon));
     let output = stopped(own.run());
-    assert_eq!(judgements(&output), [Collateral, Failed]);
+    assert_eq!(judgements(&output.report), [Collateral, Failed]);
     assert!(output.report.outcome().starts_with("timed out after 0.3 s"));
     // Which is not that of the other.
     let reasons = output.report.stages.iter().map(|one| one.report.reason);
@@ -353,7 +348,7 @@ fn a_cancel_stops_all() {
     });
     let output = stopped(says.pipe(last).cancel_on(&cancel).run());
     assert_eq!(output.report.reason, Reason::Cancelled);
-    assert_eq!(judgements(&output)[0], Collateral);
+    assert_eq!(judgements(&output.report)[0], Collateral);
     let refused = program("true")
         .pipe(program("true"))
         .cancel_on(&cancel)

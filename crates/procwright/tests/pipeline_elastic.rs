@@ -7,24 +7,16 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use common::pipelines::{judgements, shell};
 use common::{Census, eventually};
+use procwright::pipeline::Error;
 use procwright::pipeline::Judgement::{Collateral, Failed, Forgiven, Success};
-use procwright::pipeline::{Error, Judgement, PipelineOutput};
 use procwright::process::Stop;
 use procwright::{Command, Overflow, Pipeline, Reason, Sink};
 use test_support::alone;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
-
-fn shell(line: &str) -> Command<'static> {
-    Command::shell(line)
-}
-
-fn judgements(output: &PipelineOutput) -> Vec<Judgement> {
-    let stages = output.report.stages.iter();
-    stages.map(|stage| stage.judgement).collect()
-}
 
 /// A FIFO in `dir`, at which one waits for the other.
 fn gate(dir: &Path) -> String {
@@ -48,7 +40,7 @@ fn the_first_ends_before_the_second_has_read_anything() {
     let output = burst(dir.path(), 8 * MIB).elastic(0, Overflow::default());
     let output = output.run().unwrap();
     assert_eq!(output.stdout.trim_ascii(), b"8388608");
-    assert_eq!(judgements(&output), [Success, Success]);
+    assert_eq!(judgements(&output.report), [Success, Success]);
     let figures = output.report.stages[0].elastic.unwrap();
     assert_eq!((figures.bytes_in, figures.bytes_out), (8 * MIB, 8 * MIB));
     // All but what two pipes hold.
@@ -77,7 +69,7 @@ fn what_memory_does_not_hold_goes_to_disk() {
 fn the_rule_is_as_without() {
     let elastic = |first: Command<'static>, second| {
         let pipeline = first.pipe(second).elastic(0, Overflow::default());
-        judgements(&pipeline.run().unwrap())
+        judgements(&pipeline.run().unwrap().report)
     };
     let head = || Command::new("head").arg("-1");
     assert_eq!(elastic(Command::new("yes"), head()), [Forgiven, Success]);
@@ -123,7 +115,7 @@ alone! {
             // What was not taken is told.
             let figures = output.report.stages[0].elastic.unwrap();
             assert_eq!(figures.bytes_in, figures.bytes_out + figures.lag_bytes);
-            if figures.lag_bytes > 0 && judgements(&output)[1] == Failed {
+            if figures.lag_bytes > 0 && judgements(&output.report)[1] == Failed {
                 break;
             }
             timeout *= 2;

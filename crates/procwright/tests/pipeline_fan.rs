@@ -10,34 +10,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::Census;
+use common::pipelines::{cat, copy, judgements, shell, stopped};
 use procwright::pipeline::Judgement::{Collateral, Failed, Forgiven, Ignored, Success};
-use procwright::pipeline::{
-    Error, Judgement, PipelineOutput, PipelineReport, StageInput, StageMoment, StageOutput,
-    SuccessRule,
-};
+use procwright::pipeline::{Error, StageMoment, SuccessRule};
 use procwright::process::Stop;
-use procwright::{BoxError, Cancel, Command, Overflow, Pipeline, Reason, Sink, Stdin};
+use procwright::{Cancel, Command, Overflow, Pipeline, Reason, Sink, Stdin};
 use test_support::alone;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
-
-fn shell(line: &str) -> Command<'static> {
-    Command::shell(line)
-}
-
-fn cat() -> Command<'static> {
-    Command::new("cat")
-}
-
-fn judgements(report: &PipelineReport) -> Vec<Judgement> {
-    report.stages.iter().map(|stage| stage.judgement).collect()
-}
-
-fn copy(input: &mut StageInput, output: &mut StageOutput) -> Result<(), BoxError> {
-    std::io::copy(input, output)?;
-    Ok(())
-}
 
 /// A FIFO in `dir`, at which one waits for the other.
 fn gate(dir: &Path) -> String {
@@ -54,14 +35,6 @@ fn tells_of_an_end(path: &Path) -> Command<'static> {
         "while read -r line; do :; done; echo end > {}",
         path.display()
     ))
-}
-
-#[track_caller]
-fn stopped(pipeline: Pipeline<'_>) -> PipelineOutput {
-    match pipeline.run() {
-        Err(Error::Stopped(output)) => *output,
-        other => panic!("{other:?}"),
-    }
 }
 
 alone! {

@@ -5,40 +5,15 @@ mod common;
 use std::time::Duration;
 
 use common::Census;
+use common::pipelines::{cat, copy, judgements, shell, stopped};
+use procwright::pipeline::Error;
 use procwright::pipeline::Judgement::{Collateral, Failed, Forgiven, Success};
-use procwright::pipeline::{Error, Judgement, PipelineOutput, StageInput, StageOutput};
 use procwright::process::Stop;
-use procwright::{BoxError, Command, Overflow, Pipeline, Reason, Sink, Stdin};
+use procwright::{Command, Overflow, Pipeline, Reason, Sink, Stdin};
 use test_support::alone;
-
-fn shell(line: &str) -> Command<'static> {
-    Command::shell(line)
-}
-
-fn cat() -> Command<'static> {
-    Command::new("cat")
-}
-
-fn copy(input: &mut StageInput, output: &mut StageOutput) -> Result<(), BoxError> {
-    std::io::copy(input, output)?;
-    Ok(())
-}
 
 fn fan<'a>(programs: impl IntoIterator<Item = Command<'a>>) -> Pipeline<'a> {
     Pipeline::new([]).fan(programs)
-}
-
-fn judgements(output: &PipelineOutput) -> Vec<Judgement> {
-    let stages = output.report.stages.iter();
-    stages.map(|stage| stage.judgement).collect()
-}
-
-#[track_caller]
-fn stopped(pipeline: Pipeline<'_>) -> PipelineOutput {
-    match pipeline.run() {
-        Err(Error::Stopped(output)) => *output,
-        other => panic!("{other:?}"),
-    }
 }
 
 alone! {
@@ -68,7 +43,10 @@ fn each_writer_is_judged_and_reads_what_is_its_own() {
     let reads = cat().stdin_bytes("pear\n");
     let output = fan([reads, shell("echo fig; exit 3"), shell("printf nut")]);
     let output = output.pipe(Command::new("sort")).run().unwrap();
-    assert_eq!(judgements(&output), [Success, Failed, Success, Success]);
+    assert_eq!(
+        judgements(&output.report),
+        [Success, Failed, Success, Success]
+    );
     assert_eq!(output.stdout, b"fig\nnut\npear\n");
     let text = output.explain();
     assert!(text.starts_with("{cat, "), "{text}");
@@ -81,7 +59,7 @@ fn each_writer_is_judged_and_reads_what_is_its_own() {
 #[test]
 fn all_are_forgiven_if_the_reader_has_read_enough() {
     let yes = || Command::new("yes");
-    let of = |reader| judgements(&fan([yes(), yes()]).pipe(reader).run().unwrap());
+    let of = |reader| judgements(&fan([yes(), yes()]).pipe(reader).run().unwrap().report);
     let head = Command::new("head").arg("-1");
     assert_eq!(of(head), [Forgiven, Forgiven, Success]);
     assert_eq!(
@@ -91,7 +69,7 @@ fn all_are_forgiven_if_the_reader_has_read_enough() {
     // One that has ended before is as it was, and a signal of another is one.
     let output = fan([shell("echo x"), shell("echo y; kill -PIPE $$")]).pipe(cat());
     let output = output.run().unwrap();
-    assert_eq!(judgements(&output), [Success, Failed, Success]);
+    assert_eq!(judgements(&output.report), [Success, Failed, Success]);
 }
 
 alone! {
@@ -106,7 +84,7 @@ alone! {
             let text = output.explain();
             assert_eq!(output.report.reason, Reason::Timeout, "{text}");
             before.comes_back();
-            if judgements(&output) == [Success, Failed, Success, Collateral] {
+            if judgements(&output.report) == [Success, Failed, Success, Collateral] {
                 assert!(text.contains("stage 2 of 4 held up the rest: sleep 1000"), "{text}");
                 assert_eq!(output.stdout, b"x\nx\n");
                 break;

@@ -6,37 +6,12 @@ use std::io::{BufRead, BufReader, Write};
 use std::time::Duration;
 
 use common::Census;
+use common::pipelines::{cat, copy, judgements, shell, stopped};
+use procwright::pipeline::Error;
 use procwright::pipeline::Judgement::{Collateral, Failed, Forgiven, Success};
-use procwright::pipeline::{Error, Judgement, PipelineOutput, StageInput, StageOutput};
 use procwright::process::Stop;
-use procwright::{BoxError, Command, Overflow, Pipeline, Reason, Sink, Stdin};
+use procwright::{Command, Overflow, Pipeline, Reason, Sink, Stdin};
 use test_support::{alone, watchdog};
-
-fn shell(line: &str) -> Command<'static> {
-    Command::shell(line)
-}
-
-fn cat() -> Command<'static> {
-    Command::new("cat")
-}
-
-fn copy(input: &mut StageInput, output: &mut StageOutput) -> Result<(), BoxError> {
-    std::io::copy(input, output)?;
-    Ok(())
-}
-
-fn judgements(output: &PipelineOutput) -> Vec<Judgement> {
-    let stages = output.report.stages.iter();
-    stages.map(|stage| stage.judgement).collect()
-}
-
-#[track_caller]
-fn stopped(pipeline: Pipeline<'_>) -> PipelineOutput {
-    match pipeline.run() {
-        Err(Error::Stopped(output)) => *output,
-        other => panic!("{other:?}"),
-    }
-}
 
 alone! {
     fn each_gets_all_and_the_next_one_the_lines_of_all() {
@@ -124,12 +99,18 @@ fn one_that_leaves_or_fails_ends_no_other() {
     assert_eq!(output.stdout.trim_ascii(), b"100002");
     let dies = || shell("read x; echo $x; kill -KILL $$");
     let output = numbers().fan([cat(), dies()]).pipe(count()).run().unwrap();
-    assert_eq!(judgements(&output), [Success, Success, Failed, Success]);
+    assert_eq!(
+        judgements(&output.report),
+        [Success, Success, Failed, Success]
+    );
     assert_eq!(output.stdout.trim_ascii(), b"100001");
     // All of them.
     let output = Command::new("yes").fan([dies(), dies()]).pipe(count());
     let output = output.run().unwrap();
-    assert_eq!(judgements(&output), [Collateral, Failed, Failed, Success]);
+    assert_eq!(
+        judgements(&output.report),
+        [Collateral, Failed, Failed, Success]
+    );
     assert_eq!(output.stdout.trim_ascii(), b"2");
 }
 
@@ -137,7 +118,7 @@ fn one_that_leaves_or_fails_ends_no_other() {
 fn all_before_one_that_has_read_enough_are_forgiven() {
     let of = |reader| {
         let output = Command::new("yes").fan([cat(), cat()]).pipe(reader).run();
-        judgements(&output.unwrap())
+        judgements(&output.unwrap().report)
     };
     let head = Command::new("head").arg("-1");
     assert_eq!(of(head), [Forgiven, Forgiven, Forgiven, Success]);
@@ -169,7 +150,7 @@ alone! {
                 let text = output.explain();
                 assert_eq!(output.report.reason, Reason::Timeout, "{text}");
                 before.comes_back();
-                if judgements(&output) == expected {
+                if judgements(&output.report) == expected {
                     break;
                 }
                 timeout *= 2;

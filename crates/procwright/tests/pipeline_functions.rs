@@ -10,6 +10,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use common::Census;
+use common::pipelines::{copy, shell};
 use procwright::pipeline::Judgement::{Collateral, Failed, Forgiven, Success};
 use procwright::pipeline::{
     Error, FunctionEnd, Judgement, PipelineOutput, PipelineReport, StageInput, StageOutput,
@@ -21,15 +22,6 @@ use procwright::{BoxError, Cancel, Command, Foreign, Overflow, Pipeline, Reason,
 use test_support::alone;
 
 const ECANCELED: i32 = rustix::io::Errno::CANCELED.raw_os_error();
-
-fn shell(line: &str) -> Command<'static> {
-    Command::shell(line)
-}
-
-fn copy(input: &mut StageInput, output: &mut StageOutput) -> Result<(), BoxError> {
-    io::copy(input, output)?;
-    Ok(())
-}
 
 fn judgements(report: &PipelineReport) -> Vec<Judgement> {
     report.stages.iter().map(|stage| stage.judgement).collect()

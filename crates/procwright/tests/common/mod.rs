@@ -1,6 +1,8 @@
 //! What the tests share beside `test_support`: runs of `test-child`.
 #![allow(dead_code, unused_imports)] // each test file uses a part of it
 
+pub(crate) mod pipelines;
+
 use procwright::{Cancel, Command, Error, Output, Reason};
 pub(crate) use test_support::*;
 
