@@ -15,7 +15,7 @@ from ._aio_queue import Receiver, Sender
 from ._aio_sleep import ThreadCall, first, in_thread
 from ._aio_stream import Guard, Reader, Writer
 from ._aio_text import Merged, TextReader, TextWriter
-from ._aio_told import asking, tell
+from ._aio_told import asking, has_waited, in_place_of, tell
 from ._aio_wait import Process
 from ._async import readable
 from ._child import LeftOff, read_so_far
@@ -27,7 +27,7 @@ from ._process import as_stop
 from ._record import Status, Survivor
 from ._result import Result
 from ._timeout import Deadline, Earlier, sooner
-from ._told import Patience, raise_reason, reason_of_end, told
+from ._told import Patience, raise_reason, reason_of_end
 from ._wait_for import EndWait, Look, Sleep, searching
 
 TYPE_CHECKING = False
@@ -393,24 +393,12 @@ class Child(Streams[Out, Err, In, Both]):
         self, error: BaseException, patience: Patience, left: float | None
     ) -> BaseException:
         """The exception to raise for `error`, as that of `procwright.Child`."""
-        if self._core.is_ours():
-            for timeout in patience.waits(self._core, left):
-                try:
-                    await self._until_ended(Deadline(timeout))
-                except Exception as failed:
-                    # Such as Stalled: whoever waits next is told.
-                    del failed
-                    break
-        return told(self._child, error)
+        return await in_place_of(self._child, self._until_ended, error, patience, left)
 
     async def _why_stopped(self, error: BaseException) -> BaseException | None:
         """What it was stopped for, None if it was not. A stop that goes on is waited for."""
         if self._core.is_ours() and self._core.is_stopping():
-            try:
-                await self._until_ended(Deadline(None))
-            except Exception as failed:
-                # As that of `_in_place_of`: the end of the block tells.
-                del failed
+            await has_waited(self._until_ended, None)
         return reason_of_end(self._child, error)
 
     def monitor(self) -> LivenessMonitor:

@@ -11,14 +11,14 @@ from ._aio_errors import OF_ANYIO
 from ._aio_sleep import first, in_thread
 from ._aio_stream import Guard, Reader, Writer
 from ._aio_text import TextReader, TextWriter
-from ._aio_told import tell
+from ._aio_told import in_place_of, tell
 from ._child import LeftOff
 from ._generic import Err, Generic, In, Out
 from ._late_calls import of_many
 from ._pipeline import PipelineResult
 from ._record import Survivor
 from ._timeout import Deadline, sooner
-from ._told import Patience, raise_reason, reason_of_end, told
+from ._told import Patience, raise_reason, reason_of_end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -123,15 +123,7 @@ class PipelineChild(PipelineStreams[Out, Err, In]):
         self, error: BaseException, patience: Patience, left: float | None
     ) -> BaseException:
         """The exception to raise for `error`, as that of `procwright.PipelineChild`."""
-        if self._core.is_ours():
-            for timeout in patience.waits(self._core, left):
-                try:
-                    await self._until_over(Deadline(timeout))
-                except Exception as failed:
-                    # Such as Stalled: whoever waits next is told.
-                    del failed
-                    break
-        return told(self._child, error)
+        return await in_place_of(self._child, self._until_over, error, patience, left)
 
     async def _why_stopped(self, error: BaseException) -> BaseException | None:
         """What it was stopped for, None if it was not, or is not over yet."""

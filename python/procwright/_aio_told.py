@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from weakref import ref
 
-from ._told import Patience
+from ._timeout import Deadline
+from ._told import Patience, told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
     from typing import Any, Protocol
+
+    from . import _told
 
     class _Asked(Protocol):
         """What was started, as far as an error of one of its streams or queues asks it."""
@@ -18,6 +21,30 @@ if TYPE_CHECKING:
             self, error: BaseException, patience: Patience, left: float | None
         ) -> BaseException: ...
         async def _why_stopped(self, error: BaseException) -> BaseException | None: ...
+
+
+async def in_place_of(
+    child: _told._Asked,
+    gone: Callable[[Deadline], Awaitable[object]],
+    error: BaseException,
+    patience: Patience,
+    left: float | None,
+) -> BaseException:
+    """The exception to raise for `error`: `_told.in_place_of`. `gone` waits for the end."""
+    if child._core.is_ours():
+        for timeout in patience.waits(child._core, left):
+            if not await has_waited(gone, timeout):
+                break
+    return told(child, error)
+
+
+async def has_waited(gone: Callable[[Deadline], Awaitable[object]], timeout: float | None) -> bool:
+    """False if the wait fails, as by `Stalled`: whoever waits next is told."""
+    try:
+        await gone(Deadline(timeout))
+    except Exception:
+        return False
+    return True
 
 
 def tell(child: _Asked, writer: Any, readers: Iterable[Any]) -> None:

@@ -94,10 +94,6 @@ class Pipeline(SaidPipeline):
             stages, options = of_many((self,), options)
             return spawn_pipeline(*stages, **options)
 
-    @classmethod
-    def _pipeline_of(cls, stages: tuple[Any, ...]) -> Pipeline:
-        return cls(stages, {})
-
 
 if TYPE_CHECKING:
 

@@ -43,6 +43,10 @@ class _Said:
     def _value(self) -> tuple[Any, ...]:
         raise NotImplementedError
 
+    @classmethod
+    def _pipeline_of(cls, stages: tuple[Any, ...]) -> Any:
+        raise NotImplementedError
+
     if not TYPE_CHECKING:
 
         def __or__(self, other):
@@ -106,10 +110,6 @@ class _Said:
         """A pipeline of both."""
         stages = [*_stages(self, before), *_stages(self, behind)]
         return self._pipeline_of(tuple(stages))
-
-    @classmethod
-    def _pipeline_of(cls, stages: tuple[Any, ...]) -> Any:
-        raise NotImplementedError
 
 
 def _redirected(of: Any, how: str) -> TypeError:
@@ -285,6 +285,10 @@ class SaidPipeline(_Said, LatePipeline):
 
     def _value(self) -> tuple[Any, ...]:
         return self._stages
+
+    @classmethod
+    def _pipeline_of(cls, stages: tuple[Any, ...]) -> Self:
+        return cls(stages, {})
 
     def __repr__(self) -> str:
         joined = " | ".join(_shown(stage) for stage in self._stages)

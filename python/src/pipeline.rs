@@ -105,17 +105,8 @@ impl PipelineOptions<'_> {
 
 impl Whole {
     pub(crate) fn of<'a>(self, stages: impl IntoIterator<Item = Command<'a>>) -> Pipeline<'a> {
-        let mut stages = stages.into_iter();
-        let mut pipeline = Pipeline::new([]);
-        let mut end = 0;
-        for (before, programs) in self.fans {
-            let alone = stages.by_ref().take(before - end);
-            pipeline = alone.fold(pipeline, Pipeline::pipe);
-            pipeline = pipeline.fan(stages.by_ref().take(programs));
-            end = before + programs;
-        }
-        pipeline = stages
-            .fold(pipeline, Pipeline::pipe)
+        let mut pipeline = Pipeline::new(stages)
+            .with_fans(self.fans)
             .timeout(self.timeout)
             .idle_timeout(self.idle_timeout)
             .success_rule(self.rule);

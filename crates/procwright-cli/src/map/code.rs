@@ -7,11 +7,11 @@
 //! item that is the whole line is what was asked for.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::interpreters;
-use super::quoted::quoted;
+use super::shell_line::ShellLine;
 use super::template::{Piece, Template, Word};
 
 /// Looks for items inside of code.
@@ -121,35 +121,18 @@ fn safe(before: &[OsString], pieces: &Word, behind: &[OsString]) -> Option<Strin
     if has_quotes || !behind.is_empty() {
         return None;
     }
-    let mut line = Vec::new();
-    let mut arguments: Vec<&[u8]> = Vec::new();
+    let mut line = ShellLine::default();
     for piece in pieces {
         match piece {
-            Piece::Literal(text) => line.extend_from_slice(text),
-            Piece::Place(place) => {
-                let known = arguments.iter().position(|text| *text == place.text);
-                let number = known.unwrap_or_else(|| {
-                    arguments.push(&place.text);
-                    arguments.len() - 1
-                });
-                line.extend_from_slice(format!("\"${number}\"").as_bytes());
-            }
+            Piece::Literal(text) => line.push(text),
+            Piece::Place(place) => line.push_place(&place.text),
         }
     }
-    if arguments.is_empty() {
-        arguments.push(b"{}");
-        line.extend_from_slice(b" \"$0\"");
+    if !line.has_places() {
+        line.push(b" ");
+        line.push_place(b"{}");
     }
-    let mut words = before.to_vec();
-    words.push(OsString::from_vec(line));
-    words.extend(
-        arguments
-            .iter()
-            .map(|text| OsStr::from_bytes(text).to_owned()),
-    );
-    // Braces need no quotes, and nobody types them with quotes.
-    let text = quoted(&words);
-    Some(String::from_utf8_lossy(&text).into_owned())
+    Some(line.command(before.to_vec()))
 }
 
 #[cfg(test)]

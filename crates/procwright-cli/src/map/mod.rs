@@ -13,6 +13,7 @@ mod quoted;
 mod report;
 mod results;
 mod screen;
+mod shell_line;
 mod signals;
 mod tags;
 mod template;

@@ -7,12 +7,12 @@
 //! same passes it through a shell of his own, whose words are not looked at.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::interpreters;
-use super::quoted::quoted;
+use super::shell_line::ShellLine;
 use super::template::{Piece, Template, Word};
 
 /// Behind these another command begins.
@@ -134,11 +134,10 @@ fn is_executable(path: &Path) -> bool {
 /// The words as a line of a shell's, with the items behind it; none if one would need quotes.
 /// `operator` says which word is one, or ends with one.
 fn line<'a>(words: &[Word], operator: impl Fn(usize) -> Option<&'a str>) -> Option<String> {
-    let mut line: Vec<u8> = Vec::new();
-    let mut arguments: Vec<&[u8]> = Vec::new();
+    let mut line = ShellLine::default();
     for (place, word) in words.iter().enumerate() {
         if place > 0 {
-            line.push(b' ');
+            line.push(b" ");
         }
         let operator = operator(place).unwrap_or_default();
         if word.is_empty() {
@@ -152,27 +151,14 @@ fn line<'a>(words: &[Word], operator: impl Fn(usize) -> Option<&'a str>) -> Opti
                     if text.is_empty() && last.is_empty() || text.iter().any(is_special) {
                         return None;
                     }
-                    line.extend_from_slice(text);
-                    line.extend_from_slice(last.as_bytes());
+                    line.push(text);
+                    line.push(last.as_bytes());
                 }
-                Piece::Place(place) => {
-                    let known = arguments.iter().position(|text| *text == place.text);
-                    let number = known.unwrap_or_else(|| {
-                        arguments.push(&place.text);
-                        arguments.len() - 1
-                    });
-                    line.extend_from_slice(format!("\"${number}\"").as_bytes());
-                }
+                Piece::Place(place) => line.push_place(&place.text),
             }
         }
     }
-    let mut command = vec!["sh".into(), "-c".into(), OsString::from_vec(line)];
-    command.extend(
-        arguments
-            .iter()
-            .map(|text| OsStr::from_bytes(text).to_owned()),
-    );
-    Some(String::from_utf8_lossy(&quoted(&command)).into_owned())
+    Some(line.command(["sh".into(), "-c".into()]))
 }
 
 /// Whether a shell takes a byte for more than itself.

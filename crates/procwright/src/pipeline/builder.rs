@@ -205,6 +205,14 @@ impl<'a> Pipeline<'a> {
         self
     }
 
+    /// Has those of its stages stand side by side that these pairs tell of, of how many stages are
+    /// before them and how many they are: what a host language says after all stages.
+    #[doc(hidden)]
+    pub fn with_fans(mut self, fans: impl IntoIterator<Item = (usize, usize)>) -> Self {
+        self.fans.extend(fans);
+        self
+    }
+
     /// Adds a function behind the last stage, to which another program has to be added: it reads
     /// what that stage writes, and what it writes is read by the next one. It is called on a
     /// thread of its own, once all programs have been started, and its streams are closed when it

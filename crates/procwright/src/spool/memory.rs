@@ -120,16 +120,21 @@ impl Memory for Vec<u8> {
     }
 
     fn finish(&mut self) {
-        if self.len() < KEPT_IN_PLACE && self.capacity() >= LARGE / 2 {
-            let mut copy = Vec::new();
-            if copy.try_reserve_exact(self.len()).is_ok() {
-                copy.extend_from_slice(self);
-                *self = copy;
-                return;
-            }
-        }
-        self.shrink_to_fit();
+        give_back(self, 0);
     }
+}
+
+/// Gives back what was not used, but for `spare` bytes. See [`KEPT_IN_PLACE`].
+pub fn give_back(memory: &mut Vec<u8>, spare: usize) {
+    if memory.len() < KEPT_IN_PLACE && memory.capacity() >= LARGE / 2 {
+        let mut copy = Vec::new();
+        if copy.try_reserve_exact(memory.len() + spare).is_ok() {
+            copy.extend_from_slice(memory);
+            *memory = copy;
+            return;
+        }
+    }
+    memory.shrink_to(memory.len() + spare);
 }
 
 fn reserve(memory: &mut Vec<u8>, more: usize) -> io::Result<()> {

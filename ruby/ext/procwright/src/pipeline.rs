@@ -134,17 +134,9 @@ impl Whole {
         })
     }
 
-    pub(crate) fn of<'a>(&self, mut stages: impl Iterator<Item = Command<'a>>) -> Pipeline<'a> {
-        let mut pipeline = Pipeline::new([]);
-        let mut end = 0;
-        for (before, programs) in self.fans.iter().copied() {
-            let alone = stages.by_ref().take(before - end);
-            pipeline = alone.fold(pipeline, Pipeline::pipe);
-            pipeline = pipeline.fan(stages.by_ref().take(programs));
-            end = before + programs;
-        }
-        pipeline = stages
-            .fold(pipeline, Pipeline::pipe)
+    pub(crate) fn of<'a>(&self, stages: impl Iterator<Item = Command<'a>>) -> Pipeline<'a> {
+        let mut pipeline = Pipeline::new(stages)
+            .with_fans(self.fans.iter().copied())
             .timeout(self.timeout)
             .idle_timeout(self.idle_timeout)
             .success_rule(self.rule);

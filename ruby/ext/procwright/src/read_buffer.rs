@@ -2,7 +2,7 @@
 
 use std::io;
 
-use procwright::memory::{KEPT_IN_PLACE, Pages, next_capacity};
+use procwright::memory::{Pages, give_back, next_capacity};
 
 /// Memory that is read into. Each piece behind `filled` is cleared once, shortly before it is
 /// used.
@@ -43,12 +43,7 @@ impl ReadBuffer {
 
     pub(crate) fn into_vec(mut self) -> Vec<u8> {
         self.data.truncate(self.filled);
-        if self.filled < KEPT_IN_PLACE && self.data.capacity() > KEPT_IN_PLACE {
-            let mut copy = Vec::with_capacity(self.filled + 1);
-            copy.extend_from_slice(&self.data);
-            return copy;
-        }
-        self.data.shrink_to(self.filled + 1);
+        give_back(&mut self.data, 1);
         self.data
     }
 }

@@ -15,8 +15,8 @@ use procwright_os::fork::CloseOnFork;
 
 /// A fan between a pipe and several others, with its threads.
 ///
-/// It closes its input as soon as the last reader has left, and not before: so the program before it is told of
-/// an end as by one pipe, and who of several leaves first is no matter for it.
+/// It closes its input as soon as the last reader has left, and not before: so the program before
+/// it is told of an end as by one pipe, and who of several leaves first is no matter for it.
 pub(super) struct FanJoint {
     thread: PassingThread<Result<(), FanFailure>>,
     /// The ends to write of the pipes to those that have not got all: who reads must not take a
