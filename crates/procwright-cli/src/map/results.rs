@@ -121,10 +121,17 @@ impl Tally {
 }
 
 /// Returns whether the end of the map was that of the command: that is said once, for all. Where
-/// nobody reads, a command whose lines could not be shown has failed no more than the others.
+/// nobody reads, a command whose lines could not be shown has failed no more than the others:
+///
+/// 1. its lines are refused, its stdout is closed, and the map begins to end;
+/// 2. its next write ends it by SIGPIPE, before the map's stop reaches it.
 fn was_stopped_by_us(ended: &Ended, screen: &Screen) -> bool {
     let could_not_be_shown = match &ended.outcome {
-        Outcome::Ran(collected) => collected.failure.is_some() && screen.is_broken(),
+        Outcome::Ran(collected) => {
+            let stdout = collected.report.stdout_info.as_ref();
+            let was_closed = stdout.is_some_and(|stdout| !stdout.complete);
+            (collected.failure.is_some() || was_closed) && screen.is_broken()
+        }
         _ => false,
     };
     ended.was_stopped() || could_not_be_shown
