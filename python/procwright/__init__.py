@@ -16,7 +16,7 @@
 #   _fake                                programs that a test plays
 #   _fake_map, _fake_child               many of them; one that is spawned
 #   _fake_pipeline                       some that are joined by pipes
-#   _fake_run                            a run that is played
+#   _fake_run, _fake_judgement           a run that is played; what the ends of some mean
 #   _fake_check                          what no program would be started for
 #   _fake_calls, _fake_reply             what was asked; what is played
 #   _stand_in                            a program of its own, which is what is spawned

@@ -14,6 +14,7 @@ from ._fake_calls import Call, NotRegistered
 from ._fake_pipeline import replayed
 from ._fake_reply import Err, Out, Reply, _data_of, _of_dict
 from ._fake_run import take_input
+from ._fan import row
 from ._invalid import InvalidValue, bad_value
 from ._outcome import result_of
 from ._pipeline import result_of as of_pipeline
@@ -127,7 +128,8 @@ class Cassette(Player):
         options: dict[str, Any],
     ) -> Any:
         first = calls[0]
-        take_input(first)
+        for call in calls[: row(options["fans"], len(calls))[0].stop]:
+            take_input(call)
         asked = self._asked_of_all(calls, options)
         line = self._taken(calls, asked)
         if line is not None:
@@ -200,16 +202,20 @@ class Cassette(Player):
         return found
 
     def _asked_of_all(self, calls: list[Call], options: dict[str, Any]) -> dict[str, Any]:
-        """What is compared of a pipeline: its stages and functions, what comes in, its rule."""
+        """What is compared of a pipeline: stages, fans and functions, what comes in, the rule."""
         stages = [self._asked(call) for call in calls]
-        read, *_ = [stage.pop("input_sha256", None) for stage in stages]
+        read = [stage.pop("input_sha256", None) for stage in stages]
         found: dict[str, Any] = {"stages": stages, "success": options["success"]}
         found["ok_codes"] = [[stage, list(codes)] for stage, codes in options["ok_codes"]]
+        if fans := [[before, count] for before, count in options["fans"] if count > 1]:
+            # How many are before it, and how many it has.
+            found["fans"] = fans
         if functions := [[behind, one.__name__] for behind, one in options["functions"]]:
             # The stage that each is behind.
             found["functions"] = functions
         if "input" in self._match:
-            found["input_sha256"] = read
+            first = row(options["fans"], len(calls))[0]
+            found["input_sha256"] = read[0] if len(first) == 1 else read[: first.stop]
         return found
 
     def _record(

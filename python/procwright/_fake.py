@@ -313,7 +313,7 @@ class Fake(Player):
 
     `run`, `spawn`, `map` and `pipeline` start nothing then: what is registered is answered, all
     else is refused with `NotRegistered`. The block ends with that error, too, if the tested code
-    has caught it. A pipeline asks for each of its stages.
+    has caught it. A pipeline asks for each of its stages, and for each program of a `Fan`.
 
     A run takes no time, and its process number is nobody's. A child of `spawn` is a process, a
     small stand-in, so that it does all that a child does.

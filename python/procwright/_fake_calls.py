@@ -90,7 +90,7 @@ class Call:
         """What the program has got on stdin; None if that is not known, as of an inherited one.
 
         Of a child, what its `In` steps have read so far; of a stage of a pipeline what the one
-        before it has written.
+        before it has written, or the lines of all of a `Fan`, one program after the other.
         """
         file = self._file
         return self._input if file is None else _behind_plan(file.fileno())

@@ -1,21 +1,23 @@
 """A pipeline that is played: one stage after the other, in no time.
 
-What a stage has written to its stdout is the input of the next one. Where a stage does not end by
-itself, those behind it have waited for it, and are stopped with it.
+What a stage has written to its stdout is the input of the next one, or of each program of a `Fan`,
+and the lines that these write are that of the one behind them, one program after the other. Where a
+stage does not end by itself, those behind it have waited for it, and are stopped with it.
 """
 
 from __future__ import annotations
 
 import errno
 import io
+import itertools
 import os
-import re
 
-from ._fake_calls import Call, command
+from ._fake_calls import Call
+from ._fake_judgement import judge, stopped_first, whole
 from ._fake_reply import _of_dict
 from ._fake_run import played
+from ._fan import row
 from ._invalid import InvalidValue
-from ._record import Status
 from ._stream import Figures
 
 TYPE_CHECKING = False
@@ -39,6 +41,7 @@ _OF_A_RUN = {
 _PLAYED = {
     "cancel",
     "elastic",
+    "fans",
     "functions",
     "idle_timeout",
     "ok_codes",
@@ -52,8 +55,7 @@ _PLAYED = {
 
 def calls_of(options: Mapping[str, Any], stages: list[dict[str, Any]]) -> list[Call]:
     """The call of each stage, with the options of a run. `stages` have their parameters."""
-    has = {**options, "a Fan": options["fans"], "fans": None}
-    if others := [name for name, value in has.items() if value and name not in _PLAYED]:
+    if others := [name for name, value in options.items() if value and name not in _PLAYED]:
         raise InvalidValue(
             f"{others[0]} is given, and a Fake and a Cassette play no pipeline with it"
         )
@@ -74,35 +76,65 @@ def played_pipeline(
     functions: dict[int, Callable[[Any], None]] = dict(options["functions"])
     ends: dict[int, tuple[str, str]] = {}
     stages: list[dict[str, Any]] = []
-    for place, call in enumerate(calls):
-        own = call._options
-        is_last = place == len(calls) - 1
-        if not is_last:
-            # The next one has all of what it writes.
-            of_stderr = {"limit": None, "stderr_limit": own["limit"]}
-            call._options = {**own, "stdout": ("capture", None), **of_stderr}
-        raw = ask(call)
-        stages.append(raw)
-        if is_last:
+    places = row(options["fans"], len(calls))
+    for place, behind in zip(places, [*places[1:], range(0)], strict=True):
+        ended = [_ended(calls[stage], ask, is_read=bool(behind)) for stage in place]
+        stages += ended
+        if not behind:
             break
-        data, raw["stdout"], raw["stdout_info"] = raw["stdout"] or b"", None, None
-        behind = calls[place + 1]
-        if place in functions:
-            streams = _Streams(data, raw["reason"] != "finished")
-            ends[place] = streams.end_of(functions[place])
+        data = _by_lines([_taken(raw) for raw in ended])
+        stopped = stopped_first(ended)
+        if place.start in functions:
+            streams = _Streams(data, bool(stopped))
+            ends[place.start] = streams.end_of(functions[place.start])
             data = b"".join(streams.written)
-        behind._options["stdin"] = ("bytes", data)
-        if raw["reason"] != "finished":
-            behind._stopped = raw["reason"], raw["duration_s"]
-    for place, raw in enumerate(stages):
-        raw["elastic"] = None
-        if any(place == behind for behind, _ in options["elastic"]):
-            passed = len(calls[place + 1]._options["stdin"][1])
-            raw["elastic"] = {**_NO_FIGURES, "bytes_in": passed, "bytes_out": passed}
-        raw["fan"] = None
-        raw["function"] = ends.get(place)
-    _judge(stages, options)
-    return _whole(calls, stages, options["success"])
+        for stage in behind:
+            calls[stage]._options["stdin"] = ("bytes", data)
+            if stopped:
+                calls[stage]._stopped = stopped[0]["reason"], stopped[0]["duration_s"]
+    for stage, raw in enumerate(stages):
+        raw["elastic"] = raw["fan"] = None
+        raw["function"] = ends.get(stage)
+    _count(places, calls, stages, [stage for stage, _ in options["elastic"]])
+    judge(places, stages, options)
+    return whole(places, calls, stages, options["success"])
+
+
+def _ended(call: Call, ask: Callable[[Call], Any], *, is_read: bool) -> dict[str, Any]:
+    """What came of a stage. If it is read, the next one has all of what it writes."""
+    if is_read:
+        own = call._options
+        of_stderr = {"limit": None, "stderr_limit": own["limit"]}
+        call._options = {**own, "stdout": ("capture", None), **of_stderr}
+    raw: dict[str, Any] = ask(call)
+    return raw
+
+
+def _taken(raw: dict[str, Any]) -> bytes:
+    """Takes what a stage has written from its result: the next one has it."""
+    data, raw["stdout"], raw["stdout_info"] = raw["stdout"] or b"", None, None
+    return data
+
+
+def _by_lines(outputs: list[bytes]) -> bytes:
+    """All of them, where a last line without an end gets one if something comes behind it."""
+    some = [data for data in outputs if data]
+    ended = [data if data.endswith(b"\n") else data + b"\n" for data in some[:-1]]
+    return b"".join(ended + some[-1:])
+
+
+def _count(
+    places: list[range], calls: list[Call], stages: list[dict[str, Any]], elastic: list[int]
+) -> None:
+    """Gives each stage the figures of what this process would have passed on to it or behind it."""
+    for place, behind in itertools.pairwise(places):
+        passed = len(calls[behind.start]._options["stdin"][1])
+        figures = {**_NO_FIGURES, "bytes_in": passed, "bytes_out": passed}
+        if len(behind) > 1:
+            for stage in behind:
+                stages[stage]["fan"] = figures
+        elif place.start in elastic:
+            stages[place.start]["elastic"] = figures
 
 
 #: Those of a buffer that had nothing to do.
@@ -124,6 +156,8 @@ def replayed(
         stage["judgement"] = parts["judgement"]
         if parts["elastic"] is not None:
             stage["elastic"] = {**_NO_FIGURES, **parts["elastic"]}
+        if (fan := parts.get("fan")) is not None:
+            stage["fan"] = {**_NO_FIGURES, **fan}
         if (function := parts.get("function")) is not None:
             stage["function"] = function["end"], function["judgement"]
     raw.update({name: recorded[name] for name in _OF_WHOLE})
@@ -162,95 +196,3 @@ class _Streams:
 
     def write(self, data: bytes) -> None:
         self.written.append(data)
-
-
-def _judge(stages: list[dict[str, Any]], options: Mapping[str, Any]) -> None:
-    """Judges each stage as the core does, by all that is known of one that is played."""
-    rule, ok_codes = options["success"], dict(options["ok_codes"])
-    functions = [behind for behind, _ in options["functions"]]
-    to_blame = _to_blame(stages)
-    is_well = True
-    for place in reversed(range(len(stages))):
-        raw = stages[place]
-        is_last = place == len(stages) - 1
-        # A function reads all that there is.
-        is_well = is_well or place in functions
-        if raw["reason"] != "finished":
-            judgement = "failed" if place == to_blame else "collateral"
-        elif raw["status"][1] == 0 or raw["status"][1] in ok_codes.get(place, ()):
-            judgement = "success"
-        elif not is_last and _is_of_a_broken_pipe(raw) and not is_well:
-            judgement = "collateral"
-        elif not is_last and _is_of_a_broken_pipe(raw) and rule != "strict":
-            judgement = "forgiven"
-        else:
-            judgement = "ignored" if rule == "last" and not is_last else "failed"
-        raw["judgement"] = judgement
-        is_well = judgement in _WELL
-
-
-_WELL = ("success", "forgiven", "ignored")
-
-
-def _to_blame(stages: list[dict[str, Any]]) -> int | None:
-    """The place of the stage that held up the rest, or that has written too much."""
-    for place, raw in enumerate(stages):
-        if raw["reason"] != "finished":
-            return None if raw["reason"] == "cancelled" else place
-    return None
-
-
-def _is_of_a_broken_pipe(raw: Mapping[str, Any]) -> bool:
-    kind, code, signal, *_ = raw["status"]
-    if kind == "signaled":
-        return bool(signal == 13)
-    words = (raw["stderr"] or b"")[-1000:]
-    return code == 141 or re.search(rb"(?i:broken pipe)|\bEPIPE\b", words) is not None
-
-
-def _whole(calls: list[Call], stages: list[dict[str, Any]], rule: Any) -> RawPipeline:
-    """All stages, in the words of the core."""
-    of = len(stages)
-    stopped = next((raw for raw in stages if raw["reason"] != "finished"), None)
-    failed = [place for place, raw in enumerate(stages) if raw["judgement"] == "failed"]
-    reason: Any = "finished" if stopped is None else stopped["reason"]
-    success = stopped is None and all(raw["judgement"] in _WELL for raw in stages)
-    if stopped is not None:
-        outcome = stopped["outcome"]
-    elif success:
-        outcome = "ended well"
-    else:
-        named = (f"stage {place + 1} of {of} {stages[place]['outcome']}" for place in failed)
-        outcome = f"failed: {', '.join(named)}"
-    summary = f"{_joined([command(call) for call in calls])} {outcome}"
-    text = summary
-    for place in failed:
-        held_up = " held up the rest" if reason in ("timeout", "idle_timeout") else ""
-        facts = stages[place]["explanation"].replace("\n", "\n  ")
-        text += f"\n  stage {place + 1} of {of}{held_up}: {facts}"
-    for place, raw in enumerate(stages):
-        if raw["judgement"] == "collateral":
-            status = Status(*raw["status"])
-            ended = f"was {status}" if status.kind == "signaled" else str(status)
-            why = "the next one had failed" if raw["reason"] == "finished" else "all were stopped"
-            text += f"\n  stage {place + 1} of {of}: {command(calls[place])} {ended}, since {why}"
-    found: Any = stages
-    whole: RawPipeline = {
-        "stages": found,
-        "success": success,
-        "rule": rule,
-        "reason": reason,
-        "outcome": outcome,
-        "summary": summary,
-        "duration_s": max(raw["duration_s"] for raw in stages),
-        "explanation": text,
-        "error": None,
-        "io_error": None,
-    }
-    return whole
-
-
-def _joined(commands: list[str]) -> str:
-    if len(commands) > 6:
-        commands = [*commands[:3], f"[… {len(commands) - 4} stages …]", commands[-1]]
-    return " | ".join(commands)

@@ -123,7 +123,8 @@ def played(call: Call, reply: Reply) -> RawResult:
     """What the core would report of a run, or of a command of a map."""
     options = call._options
     cancel = call.cancel
-    if cancel is not None and cancel.cancelled:
+    # A stage behind others has been started with them.
+    if cancel is not None and cancel.cancelled and not call.stage:
         from ._run_errors import _cancelled_before
 
         raise _cancelled_before(f"{command(call)} was cancelled before it was started")

@@ -80,5 +80,17 @@ def spread(stages: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[tuple[int, in
     return tuple(flat), fans
 
 
+def row(fans: list[tuple[int, int]], stages: int) -> list[range]:
+    """The stages that stand at each place, one after the other, of so many with these Fans."""
+    several = dict(fans)
+    places: list[range] = []
+    before = 0
+    while before < stages:
+        end = before + several.get(before, 1)
+        places.append(range(before, end))
+        before = end
+    return places
+
+
 def _is_function(stage: Any) -> bool:
     return callable(stage) and not hasattr(stage, "keys")

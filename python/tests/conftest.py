@@ -16,6 +16,8 @@ import pytest
 import procwright
 from procwright import _keeper
 
+pytest.register_assert_rewrite("played")
+
 
 def reset_inherited_signals() -> None:
     """Undoes what `nohup`, or `&` in a script, ignores: programs that a test interrupts

@@ -149,6 +149,44 @@ def test_functions_of_a_pipeline_have_to_be_the_same(path):
     assert "functions" not in lines_of(path)[1]["asked"]
 
 
+def test_a_pipeline_with_fans_is_replayed_as_it_was(path, tmp_path):
+    given = tmp_path / "given"
+    given.write_text("pear\n")
+    copy = tmp_path / "copy"
+
+    def tested(fan):
+        first = procwright.Fan(["echo", "fig"], {"args": ["cat"], "stdin": given})
+        result = procwright.pipeline(first, ["sort"], fan, text=True)
+        return result.to_dict(), result.explanation, copy.exists() and copy.read_text()
+
+    fan = procwright.Fan({"args": ["cat"], "stdout": copy}, ["sh", "-c", "wc -l; exit 3"])
+    with Cassette(path):
+        first = tested(fan)
+    assert first[0]["stages"][4]["stdout"] == "2\n"
+    assert first[0]["stages"][4]["fan"]["bytes_out"] == 9
+    with Cassette(path):
+        # What went elsewhere is not recorded.
+        assert tested(fan) == (*first[:2], "")
+    # What is not the same does not match: the programs of the last fan, and what is read.
+    with pytest.raises(NotRegistered, match="was not started"), Cassette(path):
+        tested(procwright.Fan(*reversed(fan.programs)))
+    given.write_text("apple\n")
+    with pytest.raises(NotRegistered, match="its input_sha256 is another"), Cassette(path):
+        tested(fan)
+
+    def row(*stages):
+        return [stage["stdout"] for stage in procwright.pipeline(*stages).to_dict()["stages"]]
+
+    path.unlink()
+    with Cassette(path):
+        assert row(["echo", "x"], ["cat"], ["cat"]) == [None, None, "x\n"]
+    # One program is a stage like any other, and several are not.
+    with Cassette(path):
+        assert row(["echo", "x"], procwright.Fan(["cat"]), ["cat"]) == [None, None, "x\n"]
+    with pytest.raises(NotRegistered, match="its fans is another"), Cassette(path):
+        row(["echo", "x"], procwright.Fan(["cat"], ["cat"]))
+
+
 def test_nothing_is_written_if_the_block_fails(path):
     def fails():
         with Cassette(path):

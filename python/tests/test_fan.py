@@ -6,10 +6,11 @@ import sys
 
 import pytest
 from conftest import with_time
+from played import check_played_as_real, numbered, says, upper
 
 import procwright
 from procwright import DEVNULL, Fan, InvalidValue, Overflow, pipeline
-from procwright.testing import Fake
+from procwright.testing import Hang, Reply
 
 
 def judged(result):
@@ -18,6 +19,14 @@ def judged(result):
 
 def shell(line):
     return ["sh", "-c", line]
+
+
+def echoed(call):
+    return Reply(stdout=call.input)
+
+
+#: It reads a line, and tells it.
+HEAD = ("head -1", says("y\n"))
 
 
 def test_each_gets_all_and_has_an_output_of_its_own(tmp_path):
@@ -238,9 +247,111 @@ def test_a_line_that_is_too_long_in_the_middle_is_an_error():
         pipeline(*stages, stdout=DEVNULL, stop="KILL")
 
 
-def test_a_fake_refuses_it_by_name():
-    with Fake() as fake:
-        fake.register("anything")
-        for stages in (["a"], Fan(["b"], ["c"])), (Fan(["b"], ["c"]), ["a"]):
-            with pytest.raises(InvalidValue, match="a Fan is given, and a Fake"):
-                pipeline(*stages)
+# A `Fake` answers for each program.
+
+
+@pytest.mark.parametrize(
+    ("stages", "options"),
+    [
+        # At the end each has all, and a stdout of its own.
+        ([('printf "a\\nb"', says("a\nb")), [("tr ab AB", upper), ("cat", echoed)]], {}),
+        # At the start the lines of all come whole, and a last one without an end gets one.
+        (
+            [
+                [
+                    ('printf "a\\nb"', says("a\nb")),
+                    ("true", says("")),
+                    ("sleep 0.1; echo c", says("c\n")),
+                ],
+                ('sed "s/^/> /"', numbered),
+            ],
+            {},
+        ),
+        # In the middle both.
+        (
+            [
+                ('printf "a\\nb\\n"', says("a\nb\n")),
+                [("cat", echoed), ("tr ab AB; sleep 0.1", upper)],
+                ("sort", lambda call: says(b"".join(sorted(call.input.splitlines(True))))),
+            ],
+            {"text": True},
+        ),
+        # Each is judged.
+        (
+            [
+                ("cat", says("")),
+                [("exit 3", says("", 3)), ("echo no >&2; exit 4", says("", 4, "no\n"))],
+            ],
+            {},
+        ),
+        ([("cat", says("")), [("cat", says("")), ("exit 1", says("", 1))]], {"ok_codes": {2: [1]}}),
+        ([[("exit 3", says("", 3)), ("kill -9 $$", says("", -9))], ("cat", says(""))], {}),
+        (
+            [[("exit 3", says("", 3)), ("true", says(""))], ("cat", says(""))],
+            {"success": "last"},
+        ),
+        # One that can write no more is forgiven if all who read it are well.
+        ([("exec yes", says("y\n", -13)), [HEAD, HEAD]], {}),
+        ([("exec yes", says("y\n", -13)), [HEAD, HEAD]], {"success": "strict"}),
+        ([("exec yes", says("y\n", -13)), [HEAD, ("read x; exit 3", says("", 3))]], {}),
+        ([[("exec yes", says("y\n", -13)), ("exit 3", says("", 3))], HEAD], {}),
+        # Of one program it is none, of many the text has some.
+        ([("echo a", says("a\n")), [("cat", echoed)], ("cat", echoed)], {"elastic": True}),
+        ([("echo a", says("a\n")), [("cat", echoed)] * 7], {"elastic": True}),
+        ([("echo abcdef", says("abcdef\n")), [("cat", echoed)] * 2], {"limit": 4}),
+    ],
+)
+def test_what_is_played_comes_out_as_what_runs(stages, options):
+    check_played_as_real(stages, options)
+
+
+def test_each_program_that_is_played_is_a_call(procwright_fake, tmp_path):
+    procwright_fake.register(["fig"], stdout="fig")
+    cat = procwright_fake.register(["cat"], echoed)
+    ends = procwright_fake.register(["wc", ...], lambda call: Reply(stdout=f"{len(call.input)}\n"))
+    copy = tmp_path / "copy"
+    given = tmp_path / "given"
+    given.write_text("pear\n")
+    first = Fan(["fig"], {"args": ["cat"], "stdin": given})
+    counts = Fan({"args": ["wc", "-c"], "stdout": copy}, ["wc", "-c"])
+    result = pipeline(first, ["cat"], counts, text=True, check=True)
+    assert (result.stdout, result.stages[3].stdout, copy.read_text()) == ("9\n", None, "9\n")
+    assert [stage.fan and stage.fan.bytes_out for stage in result.stages] == [None] * 3 + [9, 9]
+    assert [(call.stage, call.input) for call in cat.calls] == [(1, b"pear\n"), (2, b"fig\npear\n")]
+    assert [(call.stage, call.input) for call in ends.calls] == [
+        (place, b"fig\npear\n") for place in (3, 4)
+    ]
+
+
+def test_played_programs_that_hang_side_by_side_hold_up_the_rest(procwright_fake):
+    for name, reply in [("a", says("1\n")), ("b", Reply(["half", Hang()])), ("c", says("end"))]:
+        procwright_fake.register([name], reply)
+    with pytest.raises(procwright.TimeoutExpired) as caught:
+        pipeline(["a"], Fan(["b"], ["c"], ["b"]), ["c"], timeout=60)
+    result = caught.value.result
+    assert judged(result) == ["success", "failed", "success", "failed", "collateral"]
+    assert (result.duration_s, result.stdout, result.reason) == (60, b"", "timeout")
+    assert "stage 2 of 5 held up the rest: b timed out after 1 min 0 s" in str(caught.value)
+    assert "stage 5 of 5: c was killed by SIGTERM, since all were stopped" in str(caught.value)
+    # That which has written too much is the first that all are stopped for.
+    limit = procwright.Limit(2, beyond="fail")
+    with pytest.raises(procwright.OutputLimitExceeded) as caught:
+        pipeline(["a"], Fan(["b"], ["c"]), timeout=60, limit=limit)
+    assert caught.value.result.reason == "output_limit"
+
+
+def test_a_cancel_ends_what_is_played_side_by_side(procwright_fake):
+    procwright_fake.register(["a"])
+    procwright_fake.register(["hangs"], Reply([Hang()]))
+    cancel = procwright.Cancel()
+
+    def stops(lines):
+        cancel.cancel()
+        return []
+
+    stages = [["a"], stops, ["a"], Fan(["hangs"], ["a"], ["hangs"]), ["a"]]
+    with pytest.raises(procwright.Cancelled) as caught:
+        pipeline(*stages, cancel=cancel)
+    result = caught.value.result
+    assert judged(result) == ["success"] * 2 + ["collateral", "success", "collateral", "collateral"]
+    assert result.reason == "cancelled"

@@ -5,13 +5,13 @@ import errno
 import json
 import os
 import pathlib
-import shlex
 import signal
 import sys
 import threading
 
 import pytest
 from conftest import cancelled_once_up, with_time
+from played import check_played_as_real, says
 
 import procwright
 from procwright import InvalidValue, Overflow, pipeline
@@ -277,22 +277,6 @@ def test_what_a_test_plays_is_not_started_for_real(procwright_fake, tmp_path):
 # A `Fake` answers for each stage.
 
 
-def both(*stages, **options):
-    """What is played of stages with these replies, and what really comes of programs that do the
-    same."""
-    with Fake() as fake:
-        for place, (_, reply) in enumerate(stages):
-            fake.register([f"p{place}"], reply)
-        programs = [[f"p{place}"] for place in range(len(stages))]
-        played = pipeline(*programs, **options)
-    real = pipeline(*(shell(line) for line, _ in stages), **options)
-    return played, real
-
-
-def says(text, code=0, err=""):
-    return Reply(stdout=text, stderr=err, returncode=code)
-
-
 @pytest.mark.parametrize(
     ("stages", "options"),
     [
@@ -313,23 +297,7 @@ def says(text, code=0, err=""):
     ],
 )
 def test_what_is_played_is_judged_as_what_runs(stages, options):
-    played, real = both(*stages, **options)
-    assert (played.ok, played.returncode, played.reason, played.rule) == (
-        real.ok,
-        real.returncode,
-        real.reason,
-        real.rule,
-    )
-    assert (played.outcome, played.stdout) == (real.outcome, real.stdout)
-    for one, other in zip(played.stages, real.stages, strict=True):
-        assert (one.judgement, one.outcome) == (other.judgement, other.outcome)
-        assert (one.stdout, one.stderr) == (other.stdout, other.stderr)
-        assert (one.stdout_info is None) == (other.stdout_info is None)
-    # The texts are the same but for the commands.
-    said = real.explanation
-    for place, (line, _) in enumerate(stages):
-        said = said.replace(shlex.join(shell(line)), f"p{place}")
-    assert played.explanation == said
+    check_played_as_real(stages, options)
 
 
 def test_a_played_stage_that_hangs_holds_up_the_rest(procwright_fake):
