@@ -11,7 +11,7 @@ from ._aio_errors import OF_ANYIO
 from ._aio_sleep import first, in_thread
 from ._aio_stream import Guard, Reader, Writer
 from ._aio_text import TextReader, TextWriter
-from ._aio_told import in_place_of, tell
+from ._aio_told import has_waited, in_place_of, tell
 from ._child import LeftOff
 from ._generic import Err, Generic, In, Out
 from ._late_calls import of_many
@@ -126,7 +126,9 @@ class PipelineChild(PipelineStreams[Out, Err, In]):
         return await in_place_of(self._child, self._until_over, error, patience, left)
 
     async def _why_stopped(self, error: BaseException) -> BaseException | None:
-        """What it was stopped for, None if it was not, or is not over yet."""
+        """What it was stopped for, None if it was not. A stop that goes on is waited for."""
+        if self._core.is_ours() and self._core.is_stopping():
+            await has_waited(self._until_over, None)
         return reason_of_end(self._child, error)
 
     async def _timeout_of(self, timeout: Seconds | None) -> Exception:

@@ -44,10 +44,9 @@ class Patience:
             return
         self._has_waited = True
         until = Deadline(left)
-        stopping = getattr(core, "is_stopping", None)
-        if stopping is None or not stopping():
+        if not core.is_stopping():
             yield sooner(ABOUT_TO_END_S, until.left())
-        if stopping is not None and stopping():
+        if core.is_stopping():
             yield until.left()
 
 

@@ -197,6 +197,12 @@ impl PipelineChild {
         matches!(waited, Ok(None) | Err(Error::Stalled(_)))
     }
 
+    /// Whether all are being stopped, and not since that was asked for here: a wait is for the end
+    /// of that as well.
+    fn is_stopping(&self) -> bool {
+        self.child.is_stopping()
+    }
+
     /// Waits until it is over; false if the timeout came first. On the main thread signal handlers
     /// run meanwhile, and what one raises is the error.
     fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {

@@ -204,7 +204,24 @@ def test_what_a_function_has_raised_is_for_the_block(run, child):
     run(main)
 
 
-def test_a_block_tells_of_a_stop_that_lasts_longer_than_it_is_waited_for(run, child):
+def test_a_stop_of_a_pipeline_that_lasts_is_waited_for(run, child):
+    async def main():
+        # It ends with the grace; what reads it ends at once.
+        lasts = ["sh", "-c", "trap '' TERM; exec <&-; sleep 1000 & wait; wait"]
+        options = {"stdin": PIPE, "stop": Stop(grace=1.5), "timeout": SHORT}
+        one = aio.spawn_pipeline(lasts, ["cat"], **options)
+        with pytest.raises(TimeoutExpired) as caught:
+            await write(one)
+        assert isinstance(caught.value.__cause__, BrokenPipeError)
+        one = aio.spawn_pipeline(lasts, [child, "sleep-forever"], **options)
+        with pytest.raises(anyio.EndOfStream) as ended:
+            await one.stdout.receive()
+        assert isinstance(ended.value.__cause__, TimeoutExpired)
+
+    run(main)
+
+
+def test_a_block_of_a_pipeline_tells_of_a_stop_that_lasts(run, child):
     async def main():
         # It ends with the grace; what reads it ends at once.
         lasts = ["sh", "-c", "trap '' TERM; exec <&-; sleep 1000 & wait; wait"]

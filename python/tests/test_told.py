@@ -282,7 +282,6 @@ def test_an_error_of_asking_changes_no_error():
 
 def test_a_pipeline_tells_as_well(child):
     sleeps = [child, "sleep-forever"]
-    # Where its stop lasts longer than it is waited for, the block tells.
     with (
         pytest.raises(TimeoutExpired) as caught,
         spawn_pipeline(sleeps, sleeps, stdin=PIPE, stop=SOON, timeout=SHORT) as one,
@@ -295,7 +294,17 @@ def test_a_pipeline_tells_as_well(child):
         write_on(two.stdin)
 
 
-def test_a_block_tells_of_a_stop_that_lasts_longer_than_it_is_waited_for(child):
+def test_a_stop_of_a_pipeline_that_lasts_is_waited_for():
+    # It lets go of its stdin at once, and ends with the grace.
+    argv = ["sh", "-c", "trap '' TERM; exec <&-; sleep 1000 & wait; wait"]
+    one = spawn_pipeline(argv, ["cat"], stdin=PIPE, stop=Stop(grace=1.5), timeout=SHORT)
+    with pytest.raises(TimeoutExpired) as caught:
+        write_on(one.stdin)
+    assert len(caught.value.result.stages) == 2
+    assert isinstance(caught.value.__cause__, BrokenPipeError)
+
+
+def test_a_block_of_a_pipeline_tells_of_a_stop_that_lasts():
     # It lets go of its stdin at once, and ends with the grace.
     argv = ["sh", "-c", "trap '' TERM; exec <&-; sleep 1000 & wait; wait"]
     with (

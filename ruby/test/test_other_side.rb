@@ -54,6 +54,15 @@ class TestOtherSide < Minitest::Test
     assert_raises(Procwright::TimeoutExpired) { loop { one.stdin.write("x") } }
   end
 
+  def test_a_stop_of_a_pipeline_that_lasts_is_waited_for
+    argv = ["sh", "-c", "trap '' TERM; exec <&-; sleep 1000 & wait; wait"]
+    stop = Procwright::Stop.new(grace: 1.5)
+    one = Procwright.spawn_pipeline(argv, ["cat"], stdin: :pipe, stop: stop, timeout: SHORT)
+    error = assert_raises(Procwright::TimeoutExpired) { loop { one.stdin.write("x") } }
+    assert_equal 2, error.result.stages.size
+    assert_kind_of Errno::EPIPE, error.cause
+  end
+
   def test_an_iteration_ends_and_the_block_tells
     assert_raises(Procwright::TimeoutExpired) do
       Procwright.spawn(CHILD, "sleep-forever", channel: :from_child, stop: SOON, timeout: SHORT) do |one|

@@ -261,6 +261,31 @@ alone! {
 }
 
 alone! {
+    fn a_stop_that_goes_on_is_told_of_unless_it_was_asked_for() {
+        let says = "trap 'echo stopping' TERM; echo ready; while :; do sleep 1000 & wait; done";
+        let grace = Duration::from_secs(1_000_000);
+        for is_asked_for in [false, true] {
+            let cancel = Cancel::new().unwrap();
+            let stages = Command::new("sleep").arg("1000").pipe(Command::shell(says));
+            let stages = stages.cancel_on(&cancel).stop(Stop::new().with_grace(grace));
+            let mut child = stages.spawn().unwrap();
+            let mut stdout = BufReader::new(child.stdout.take().unwrap());
+            assert_eq!(line(&mut stdout), "ready\n");
+            assert!(!child.is_stopping());
+            match is_asked_for {
+                true => child.begin_stop(false),
+                false => cancel.cancel(),
+            }
+            assert_eq!(line(&mut stdout), "stopping\n");
+            assert_eq!(child.is_stopping(), !is_asked_for);
+            assert!(child.report().is_none());
+            child.kill().unwrap();
+            assert!(!child.is_stopping());
+        }
+    }
+}
+
+alone! {
     fn a_stop_when_a_buffer_alone_is_left() {
         let before = Census::now();
         let first = Command::new("head").args(["-c", "1000000", "/dev/zero"]);

@@ -316,8 +316,7 @@ module Procwright
 
     def await_end(seconds) = Fibers.on_thread { @native.wait(seconds) }
 
-    # Not known before its end.
-    def being_stopped? = false
+    def being_stopped? = @native.stopping?
 
     # What came of it, nil while it goes on.
     def past_result = @past || untold_report(read_so_far || nothing_read)

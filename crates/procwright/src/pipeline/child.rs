@@ -131,6 +131,27 @@ impl PipelineChild {
         self.is_ours().then_some(&past.report)
     }
 
+    /// True while all are being stopped for a limit, a [`Cancel`](procwright_process::Cancel) or a
+    /// failure of what stands between two stages, and not since that was asked for here:
+    /// [`wait`](PipelineChild::wait) is for the end of that stop, which is a grace and some moments
+    /// away at most. It begins before the first signal, so that whoever finds a pipe broken by it
+    /// finds this true or the [`report`](PipelineChild::report) there. False in a fork.
+    ///
+    /// ```
+    /// use procwright::{Command, Reason};
+    /// use std::time::Duration;
+    ///
+    /// let sleeps = || Command::new("sleep").arg("60");
+    /// let timeout = Duration::from_millis(10);
+    /// let child = sleeps().pipe(sleeps()).timeout(timeout).spawn()?;
+    /// assert_eq!(child.wait(None)?.unwrap().reason, Reason::Timeout);
+    /// assert!(!child.is_stopping());
+    /// # Ok::<(), procwright::pipeline::Error>(())
+    /// ```
+    pub fn is_stopping(&self) -> bool {
+        self.is_ours() && self.held.shared.is_stopping()
+    }
+
     /// Waits until it is over, as one that is [run](super::Pipeline::run) would be, and gives
     /// what came of it; none if the timeout came first. What its readers have not read can be
     /// read afterwards.

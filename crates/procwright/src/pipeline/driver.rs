@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::mpsc::{Sender, channel};
 
 use super::judgement::SuccessRule;
@@ -70,6 +70,8 @@ pub(super) struct DriverShared {
     demand: AtomicU8,
     /// Rung by whoever demands something.
     asked: Wake,
+    /// Set before the first signal of a stop that no holder has asked for.
+    stopping: Arc<AtomicBool>,
     /// Set once it is over; to none if the thread has panicked.
     past: OnceBox<Option<PastPipeline>>,
     /// Rung once `past` is set, and never silenced: any number of waits end by it.
@@ -86,6 +88,7 @@ impl DriverShared {
             owner: ForkId::current(),
             demand: AtomicU8::new(0),
             asked: Wake::new()?,
+            stopping: Arc::default(),
             past: OnceBox::new(),
             over: Wake::new()?,
         })
@@ -99,6 +102,11 @@ impl DriverShared {
     /// What came of it, once it is over: none in it if the thread has panicked.
     pub(super) fn past(&self) -> Option<Option<&PastPipeline>> {
         self.past.get().map(Option::as_ref)
+    }
+
+    /// True from before the first signal of a stop that no holder has asked for until it is over.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed) && self.past().is_none()
     }
 
     /// Readable once it is over.
@@ -191,6 +199,7 @@ fn drive(pipeline: DrivenPipeline, shared: Arc<DriverShared>, answer: &Sender<An
         cancel: pipeline.cancel,
         watch: Some(Box::new(Demands(Arc::clone(&shared)))),
         every: None,
+        stopping: Some(Arc::clone(&shared.stopping)),
     };
     let runs =
         match start_joined::<Vec<u8>>(stages.collect(), pipeline.shape, pipeline.stdin, hooks) {

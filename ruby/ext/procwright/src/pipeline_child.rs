@@ -39,6 +39,7 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     class.define_method("stderr", method!(PipelineChild::stderr, 1))?;
     class.define_method("ours?", method!(PipelineChild::is_ours, 0))?;
     class.define_method("alive?", method!(PipelineChild::is_alive, 0))?;
+    class.define_method("stopping?", method!(PipelineChild::is_stopping, 0))?;
     class.define_method("readiness_fd", method!(PipelineChild::readiness_fd, 0))?;
     class.define_method("wait", method!(PipelineChild::wait, 1))?;
     class.define_method("stop", method!(PipelineChild::stop, 1))?;
@@ -128,6 +129,10 @@ fn spawn_pipeline(ruby: &Ruby, holder: RObject, hash: RHash) -> Result<(), Error
 }
 
 impl PipelineChild {
+    fn is_stopping(&self) -> bool {
+        self.child.is_stopping()
+    }
+
     fn pids(&self) -> Vec<i32> {
         self.child.pids().to_vec()
     }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::AsFd;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::between::Between;
@@ -199,6 +200,10 @@ impl<M: Memory> JoinedRuns<'_, M> {
             return;
         }
         self.stop.get_or_insert(JointStop { reason, by });
+        if let Some(stopping) = self.hooks.stopping.as_ref().filter(|_| !self.is_unwanted) {
+            // Relaxed: it leads to no other memory, and the signals behind it are system calls.
+            stopping.store(true, Ordering::Relaxed);
+        }
         // From the last to the first: one that has seen the end of its input before its own
         // signal takes half of it for all, and a loader commits.
         for place in prepared.into_iter().rev() {

@@ -17,6 +17,8 @@ mod passing_thread;
 mod shape;
 mod start;
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use super::run_state::Run;
@@ -53,6 +55,9 @@ pub(crate) struct JointHooks<'a> {
     pub(crate) watch: Option<Box<dyn Watch + 'a>>,
     /// Hook that the clock calls, and how often.
     pub(crate) every: Option<(Duration, StagesHook<'a>)>,
+    /// Set before the first signal of a stop that the caller has not asked for, for whoever finds a
+    /// pipe broken by that.
+    pub(crate) stopping: Option<Arc<AtomicBool>>,
 }
 
 /// Runs of which each writes into the next one, or the next ones.
