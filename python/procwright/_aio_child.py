@@ -8,7 +8,7 @@ from weakref import ref
 from anyio.lowlevel import checkpoint
 
 from . import _core
-from ._aio_errors import OF_ANYIO
+from ._aio_errors import OF_ANYIO, busy
 from ._aio_held import Held
 from ._aio_liveness import LivenessMonitor
 from ._aio_queue import Receiver, Sender
@@ -187,7 +187,7 @@ class Child(Streams[Out, Err, In, Both]):
 
     async def _communicate_all(self, input: Any, timeout: Seconds | None) -> None:
         """Goes on until all is written and read and the child has ended."""
-        with OF_ANYIO, ExitStack() as held:
+        with OF_ANYIO, self._child._alone(busy), ExitStack() as held:
             for guard in self._guards():
                 held.enter_context(guard)
             await self._communicate_alone(input, timeout)

@@ -27,6 +27,13 @@ class AsyncBrokenPipe(BrokenPipeError, anyio.BrokenResourceError):
     """Python's `BrokenPipeError`, and anyio's `BrokenResourceError`: the child reads no more."""
 
 
+def busy(words: str) -> anyio.BusyResourceError:
+    """anyio's error of a second task, in other words than its own."""
+    error = anyio.BusyResourceError("using")
+    error.args = (words,)
+    return error
+
+
 class OfAnyio:
     """A block in which errors of streams are anyio's as well."""
 

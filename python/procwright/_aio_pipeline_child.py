@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from anyio.lowlevel import checkpoint
 
 from . import _pipeline_child, _spawn_pipeline
-from ._aio_errors import OF_ANYIO
+from ._aio_errors import OF_ANYIO, busy
 from ._aio_sleep import first, in_thread
 from ._aio_stream import Guard, Reader, Writer
 from ._aio_text import TextReader, TextWriter
@@ -178,7 +178,7 @@ class PipelineChild(PipelineStreams[Out, Err, In]):
 
     async def _finished(self, input: Any, timeout: Seconds | None) -> PipelineResult[Any]:
         if self._child._result is None:
-            with OF_ANYIO, ExitStack() as held:
+            with OF_ANYIO, self._child._alone(busy), ExitStack() as held:
                 for guard in self._guards():
                     held.enter_context(guard)
                 await self._communicate(input, timeout)

@@ -11,6 +11,10 @@ from . import _core
 from ._timed import has_more
 from ._timeout import Deadline, sooner
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 #: Seconds after its end until who holds a program's outputs is told: as in the core.
 HELD_AFTER_S = 1.0
 
@@ -30,9 +34,16 @@ class HeldAt(Deadline):
         return super().left()
 
 
+#: What who communicates beside another is told.
+_ONE_AT_A_TIME = (
+    "somebody communicates with this child already, and gets all of its output: share that result, "
+    "or call again when it has come"
+)
+
+
 class Alone:
-    """A block that one caller at a time is in: another thread, or a handler of a signal that runs
-    within it, is refused, and does not wait.
+    """A block that one caller at a time is in: another thread or task, or a handler of a signal
+    that runs within it, is refused, and does not wait.
 
     Callers stand in a row, and the first is in. Each is there by a weak reference to a mark of its
     own: where an interrupt comes between two steps of a block's beginning or end, the mark is gone
@@ -44,16 +55,17 @@ class Alone:
     def __init__(self) -> None:
         self._row: list[weakref.ref[_Mark]] = []
 
-    def __call__(self) -> _Mark:
-        """The block: `with alone():`."""
-        return _Mark(self._row)
+    def __call__(self, refusal: Callable[[str], Exception] = RuntimeError) -> _Mark:
+        """The block: `with alone():`. `refusal` makes the error of who is not let in."""
+        return _Mark(self._row, refusal)
 
 
 class _Mark:
-    __slots__ = ("__weakref__", "_own", "_row")
+    __slots__ = ("__weakref__", "_own", "_refusal", "_row")
 
-    def __init__(self, row: list[weakref.ref[_Mark]]) -> None:
+    def __init__(self, row: list[weakref.ref[_Mark]], refusal: Callable[[str], Exception]) -> None:
         self._row = row
+        self._refusal = refusal
         self._own = weakref.ref(self)
 
     def __enter__(self) -> None:
@@ -65,7 +77,7 @@ class _Mark:
                 return
             if one() is not None:
                 self.__exit__()
-                raise RuntimeError("somebody communicates with this child already")
+                raise self._refusal(_ONE_AT_A_TIME)
             with suppress(ValueError):
                 row.remove(one)
 

@@ -14,7 +14,7 @@ import time
 import pytest
 
 import procwright
-from procwright import PIPE, STDOUT
+from procwright import INHERIT, PIPE, STDOUT
 
 anyio = pytest.importorskip("anyio")
 from loops import LONG, NoDescriptors, has_read, is_over  # noqa: E402
@@ -393,8 +393,10 @@ def test_one_communicates_at_a_time(on):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(child.communicate, b"said")
                 await anyio.wait_all_tasks_blocked()
-                for call in (child.communicate, child.result, child.stdout.receive):
-                    with pytest.raises(anyio.BusyResourceError):
+                with pytest.raises(anyio.BusyResourceError):
+                    await child.stdout.receive()
+                for call in (child.communicate, child.result):
+                    with pytest.raises(anyio.BusyResourceError, match="call again when it has"):
                         await call()
                 with pytest.raises(anyio.BusyResourceError):
                     await child.stdin.send(b"more")
@@ -403,6 +405,28 @@ def test_one_communicates_at_a_time(on):
                 tasks.cancel_scope.cancel()
             await child.stop()
             assert await child.communicate() == (b"", b"said")
+
+    on(main)
+
+
+def test_one_communicates_at_a_time_also_without_a_pipe(on):
+    async def main():
+        child = aio.spawn(["sleep", "1000"], stdout=INHERIT, stderr=INHERIT)
+        many = aio.spawn_pipeline(*[["sleep", "1000"]] * 2, stdout=INHERIT, stderr=INHERIT)
+        for one in (child, many):
+            results = []
+
+            async def communicates(one=one, results=results):
+                results.append(await one.communicate())
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(communicates)
+                await anyio.wait_all_tasks_blocked()
+                for call in (one.communicate, one.result):
+                    with pytest.raises(anyio.BusyResourceError, match="share that result"):
+                        await call()
+                await one.stop()
+            assert results == [(None, None)]
 
     on(main)
 
