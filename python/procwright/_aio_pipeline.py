@@ -7,7 +7,7 @@ from anyio.lowlevel import checkpoint
 from . import _core, _pipeline
 from ._aio_whole import on_thread
 from ._arguments import instance
-from ._late_calls import of_many
+from ._late_calls import of_many, on_top
 from ._run_errors import RunError
 
 TYPE_CHECKING = False
@@ -31,7 +31,7 @@ async def pipeline(
     It has a thread for as long as it lasts. Cancelled, it stops all stages, as `stop` says, and
     reaps them; then the cancellation goes on, and its exception has the `result` where it can.
     """
-    stages, options = of_many(stages, options)
+    stages, options = of_many(stages, on_top(_pipeline.pipeline, options))
     theirs = options.get("cancel")
     if theirs is not None:
         instance("cancel", theirs, _core.Cancel, "pass a Cancel")

@@ -14,7 +14,7 @@ from ._aio_text import TextReader, TextWriter
 from ._aio_told import has_waited, in_place_of, tell
 from ._child import LeftOff
 from ._generic import Err, Generic, In, Out
-from ._late_calls import of_many
+from ._late_calls import of_many, on_top
 from ._pipeline import PipelineResult
 from ._record import Survivor
 from ._timeout import Deadline, sooner
@@ -42,7 +42,7 @@ def spawn_pipeline(
     streams: `procwright.spawn_pipeline`, whose parameters, defaults and errors it has, for event
     loops. It is not awaited: `async with aio.spawn_pipeline(...) as child:`.
     """
-    stages, options = of_many(stages, options)
+    stages, options = of_many(stages, on_top(_spawn_pipeline.spawn_pipeline, options))
     return PipelineChild(_spawn_pipeline.spawn_pipeline(*stages, **options))
 
 

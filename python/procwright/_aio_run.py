@@ -14,7 +14,7 @@ from ._aio_sleep import outlasted, undisturbed
 from ._aio_whole import attach, on_thread
 from ._held import HeldAt
 from ._keeper import Keeper, line_of_caller
-from ._late_calls import is_late, of_one
+from ._late_calls import is_late, of_one, on_top
 from ._options import SPAWN, quoted
 from ._run import RunCall
 from ._starting import start
@@ -66,7 +66,7 @@ def spawn(
     `async with aio.spawn(...) as child:`.
     """
     if is_late(args):
-        args, options = of_one("spawn", args, words, options)
+        args, options = of_one("spawn", args, words, on_top(_spawn.spawn, options))
     elif words:
         from ._unknown import words_behind
 
@@ -89,7 +89,7 @@ async def run(
     lasts; without them it has none.
     """
     if is_late(args):
-        args, options = of_one("run", args, words, options)
+        args, options = of_one("run", args, words, on_top(_run.run, options))
     elif words:
         from ._unknown import words_behind
 

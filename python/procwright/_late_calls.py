@@ -20,12 +20,22 @@ def is_late(stage: object) -> bool:
 
 
 def given_to(function: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that a call was given, of its parameters: those that are not their defaults,
-    which a call cannot tell from what was left out."""
-    defaults = function.__kwdefaults__ or {}
-    own = {name: given[name] for name, default in defaults.items() if given[name] is not default}
+    """The options that a call was given, of its parameters: those that are `on_top`."""
+    own = {name: given[name] for name in function.__kwdefaults__ or {}}
     more = given.get("unknown") or given.get("options") or {}
-    return {**own, **more}
+    return {**on_top(function, own), **more}
+
+
+def on_top(function: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a call that come on top of those of its command: all that are not the defaults
+    of `function`, which a call with parameters cannot tell from what was left out. One that could
+    goes by the same rule."""
+    defaults = function.__kwdefaults__ or {}
+    return {
+        name: value
+        for name, value in options.items()
+        if name not in defaults or value is not defaults[name]
+    }
 
 
 def of_one(function: str, args: Any, words: tuple[Any, ...], options: Mapping[str, Any]) -> Any:

@@ -142,3 +142,13 @@ def test_what_is_wrong_is_told(on):
         await child.wait()
 
     on(main)
+
+
+def test_a_default_that_it_is_given_takes_nothing_back_from_a_pipeline(on):
+    async def main():
+        both = (aio.cmd("sleep", "1000") | aio.cmd("cat")).with_options(timeout=0.01, stop="KILL")
+        child = aio.spawn_pipeline(both, timeout=None)
+        with pytest.raises(procwright.TimeoutExpired):
+            await child.wait()
+
+    on(main)

@@ -83,6 +83,17 @@ def test_an_option_of_the_call_takes_back_one_of_its_own():
     assert run(slow.with_options(timeout=None)).ok
 
 
+def test_a_default_that_a_call_is_given_takes_nothing_back():
+    slow = cmd("sleep", "1000", timeout=0.01, stop="KILL")
+    with pytest.raises(procwright.TimeoutExpired):
+        run(slow, timeout=None)
+    with spawn(cmd("cat", stdin=PIPE), stdin=None, text=True) as child:
+        child.stdin.write("a\n")
+    both = (cmd("sleep", "1000") | cmd("cat")).with_options(timeout=0.01, stop="KILL")
+    with pytest.raises(procwright.TimeoutExpired):
+        procwright.pipeline(both, timeout=None)
+
+
 def test_it_is_spawned():
     with cmd("cat", stdin=PIPE).spawn(text=True) as child:
         child.stdin.write("a\n")
