@@ -137,6 +137,7 @@ def _options(call: Call, fd: int) -> dict[str, Any]:
         **call._options,
         **translated(table, defaults),
         "argv": [os.fsencode(word) for word in words],
+        "shown_as": command(call),
         "pass_fds": [*call._options["pass_fds"], fd],
     }
 

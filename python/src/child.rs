@@ -53,9 +53,10 @@ pub(crate) fn spawn(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Chi
     let tees = common.tees(py)?;
     let shown: Vec<_> = tees.iter().filter_map(Tee::shown).collect();
     let taps = common.take_taps()?;
-    let options: SpawnOptions = options.extract()?;
+    let mut options: SpawnOptions = options.extract()?;
     let spec = options.added_to(spec);
     let argv = spec.argv.clone();
+    let shown_as = options.shown_as.take();
     let channel = options.channel(py)?;
     let overflow = options.overflow(py)?;
     let stall_after = options.stall_after(py)?;
@@ -98,7 +99,7 @@ pub(crate) fn spawn(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Chi
         }
     };
     Ok(Child {
-        streams: Py::new(py, UntakenStreams::new(&mut child))?,
+        streams: Py::new(py, UntakenStreams::new(&mut child, shown_as))?,
         receiver: Mutex::new(child.receiver().ok()),
         is_shown: shown.contains(&child.last_words_of()),
         child,

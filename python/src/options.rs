@@ -81,6 +81,9 @@ pub(crate) struct SpawnOptions {
     stall_after: Option<f64>,
     channel: Option<String>,
     detach: bool,
+    /// The command line in the names of its streams, of a fake that is another program.
+    #[pyo3(default)]
+    pub(crate) shown_as: Option<String>,
 }
 
 /// A user or group by its number or name.

@@ -516,6 +516,22 @@ def test_a_child_that_hangs_is_ended(fake):
     assert one.wait() == -signal.SIGINT
 
 
+def test_streams_of_a_child_are_named_by_its_program(fake):
+    fake.register(["server", ...], Reply([In("ping\n")], returncode=3))
+    one = procwright.spawn(["server", "a b"], stdin=PIPE)
+    assert one.stderr.label == "stderr of server 'a b'"
+
+    def write_on():
+        while True:
+            one.stdin.write(b"x")
+
+    one.stdin.write(b"ping\n")
+    with pytest.raises(BrokenPipeError, match=r"stdin of server 'a b'.*exited with code 3"):
+        write_on()
+    one = procwright.spawn(["server", "1"], stdin=PIPE, merged=True)
+    assert one.merged.label == "stdout and stderr of server 1"
+
+
 def test_a_child_that_is_left_ends_with_the_block():
     with Fake() as fake:
         fake.register(["hangs"], Reply([Hang()]))

@@ -55,10 +55,10 @@ impl UntakenStreams {
 }
 
 impl UntakenStreams {
-    /// Takes the streams out of `child`.
-    pub(crate) fn new(child: &mut procwright::Child) -> UntakenStreams {
+    /// Takes the streams out of `child`, which errors call `shown_as`, if it is another's command.
+    pub(crate) fn new(child: &mut procwright::Child, shown_as: Option<String>) -> UntakenStreams {
         UntakenStreams {
-            command: child.command_line(),
+            command: shown_as.unwrap_or_else(|| child.command_line()),
             stdin: Mutex::new(child.stdin.take()),
             outputs: [child.stdout.take(), child.stderr.take()].map(Mutex::new),
             merged: Mutex::new(child.merged.take()),
