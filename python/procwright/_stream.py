@@ -267,10 +267,14 @@ class Reader(_core.Reader, ReadOnly):
         To be handed on, as `Popen(stdin=child.stdout)` does. From then on the pipe is
         for the one that has got it, and the child left to itself: it may be dropped. Elsewhere
         raises `io.UnsupportedOperation`: procwright reads the pipe, and another
-        reader would take data away from it.
+        reader would take data away from it. So it does while bytes wait here that were read out of
+        the pipe, as by `wait_for` and `readline`, which its other reader would miss; as `stdin` of
+        `run` and its like the stream hands these on as well.
         """
         self._check()
-        number = self._pipe()
+        number, held = self._pipe()
+        if held:
+            self._cannot_hand_on(f"{held} bytes")
         if number is None:
             self._cannot(
                 "give a fileno: its data waits in this process and not in the pipe. "
@@ -279,6 +283,13 @@ class Reader(_core.Reader, ReadOnly):
             )
         _leave(self)
         return number
+
+    def _cannot_hand_on(self, what: str) -> NoReturn:
+        self._cannot(
+            f"give a fileno: {what} wait in this process that were read out of the pipe already, "
+            "as by wait_for() or readline(), and another reader would miss them. Take them by "
+            "read1(), or pass the stream itself, run(..., stdin=child.stdout), which hands on all"
+        )
 
     @property
     def gaps(self) -> list[Gap]:

@@ -314,6 +314,12 @@ class _CodecReader(TextReader):
         self._kept = (text[n:], *rest)
         return text[:n]
 
+    def fileno(self) -> int:
+        """The descriptor of `buffer`, to be handed on."""
+        if self._text and not self.closed:
+            self._bytes._cannot_hand_on(f"{len(self._text)} characters")
+        return self._bytes.fileno()
+
     def _put_back(self, text: str) -> None:
         """Makes this text the next that is read."""
         with self._one:

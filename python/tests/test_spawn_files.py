@@ -22,7 +22,7 @@ import zlib
 
 import pytest
 
-from procwright import PIPE, Gap, LineTooLong, Overflow, StreamClosed, StreamOverflow, spawn
+from procwright import PIPE, Gap, LineTooLong, Overflow, StreamClosed, StreamOverflow, run, spawn
 
 
 @pytest.fixture(params=["spill", "block"])
@@ -331,6 +331,32 @@ def test_a_pipe_is_handed_on(child):
     assert second.communicate()[0] == b"through both\n"
     first = spawn([child, "echo", "x"], overflow="block")
     assert spawn([child, "cat"], stdin=first.stdout).stdout.read() == b"x\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "held"),
+    [
+        ({}, "10 bytes"),
+        ({"text": True}, "10 bytes"),
+        ({"encoding": "shift_jis"}, "[0-9]+ characters"),
+    ],
+)
+def test_a_pipe_of_which_a_part_is_here_is_handed_on_with_that_or_not_at_all(child, options, held):
+    it = spawn(["printf", "ready now\nrest\n"], overflow="block", **options)
+    it.wait()
+    it.wait_for(b"ready" if not options else "ready")
+    refused = f"(?s)stdout of printf .* cannot give a fileno: {held} wait in this process"
+    with pytest.raises(io.UnsupportedOperation, match=refused):
+        it.stdout.fileno()
+    with pytest.raises(io.UnsupportedOperation, match="hands on all"):
+        subprocess.Popen([child, "cat"], stdin=it.stdout)
+    assert run([child, "cat"], stdin=it.stdout, **options).stdout_bytes == b" now\nrest\n"
+    # Once all of it was taken, the pipe is all that there is.
+    it = spawn(["printf", "ready\nrest\n"], overflow="block", **options)
+    it.wait()
+    it.wait_for(b"ready" if not options else "ready")
+    assert len(it.stdout.read(5)) == 5
+    assert it.stdout.fileno() >= 0
 
 
 def test_a_queue_has_no_number(child):

@@ -277,6 +277,22 @@ class TestStream < Minitest::Test
     assert_raises(IOError) { reader.to_io }
   end
 
+  def test_a_pipe_of_which_a_part_is_here_is_handed_on_with_that_or_not_at_all
+    child = Procwright.spawn("printf", "ready now\\nrest\\n", overflow: :block)
+    child.wait
+    child.wait_for(/ready/)
+    error = assert_raises(IOError) { child.stdout.fileno }
+    assert_match(/\Astdout of printf .* has no descriptor to hand on: 10 bytes wait in this process/, error.message)
+    assert_raises(IOError) { IO.select([child.stdout]) }
+    assert_equal " now\nrest\n", Procwright.run(CHILD, "cat", stdin: child.stdout).stdout
+    # Once all of it was taken, the pipe is all that there is.
+    child = Procwright.spawn("printf", "ready\\nrest\\n", overflow: :block)
+    child.wait
+    child.wait_for(/ready/)
+    assert_equal "rest\n", child.stdout.read(5)
+    assert_kind_of Integer, child.stdout.fileno
+  end
+
   def test_a_slow_reader_does_not_slow_the_child
     child = Procwright.spawn(CHILD, "flood", "--out", "3M", "--err", "0", "--chunk", "4096")
     assert_predicate child.wait, :success?

@@ -280,10 +280,22 @@ impl Reader {
         )
     }
 
+    /// The number of the bare pipe, None where a queue stands between; and how many bytes of it
+    /// were read already and not taken, with which no number is given.
     #[pyo3(name = "_pipe")]
-    fn pipe(&self, py: Python<'_>) -> PyResult<Option<RawFd>> {
-        let number = self.source.lines.reader().lend_pipe();
-        number.map_err(|error| failed(py, &error, &self.source.name))
+    fn pipe(&self, py: Python<'_>) -> PyResult<(Option<RawFd>, usize)> {
+        let lines = &self.source.lines;
+        let refused = |error: io::Error| failed(py, &error, &self.source.name);
+        let reader = lines.reader();
+        // A queue has figures.
+        if reader.figures().is_none() {
+            let held = lines.try_held(|held, _| (held.len(), 0));
+            let held = held.map_err(refused)?.unwrap_or(0);
+            if held > 0 {
+                return Ok((None, held));
+            }
+        }
+        Ok((reader.lend_pipe().map_err(refused)?, 0))
     }
 
     /// Closes it, from any thread, any number of times. Returns at once: a thread

@@ -28,6 +28,8 @@ module Procwright
 
     def self.needed?(source)
       return false if source.is_a?(IO) || source.is_a?(String) || source.is_a?(Array)
+      # What has a descriptor is read by the program itself, unless a part of it is here.
+      return true if source.respond_to?(:holds_back?) && source.holds_back?
       return false if source.respond_to?(:to_io) || source.respond_to?(:to_path)
 
       %i[readpartial read each].any? { |name| source.respond_to?(name) }

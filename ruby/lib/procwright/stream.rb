@@ -98,6 +98,10 @@ module Procwright
     # @private
     def awaited = buffered? ? Wait.always_readable : readiness_fd
 
+    # @return [Boolean] true if bytes were read out of the pipe that nobody has taken yet
+    # @private
+    def holds_back? = @reads && !closed? && @native.held_bytes.positive?
+
     # @return [self]
     def binmode
       change_encodings(Encodings::BINARY)
@@ -248,6 +252,13 @@ module Procwright
     # True if bytes are here already, of which {#readiness_fd} does not tell.
     def buffered? = @reads && !closed? && @native.buffered?
 
+    def refuse_to_hand_on
+      raise IOError, "#{label} has no descriptor to hand on: #{@native.held_bytes} bytes wait in this process that " \
+                     "were read out of the pipe already, as by wait_for or gets, and another reader would miss " \
+                     "them. Take them by readpartial, or pass the stream itself, run(..., stdin: child.stdout), " \
+                     "which hands on all"
+    end
+
     def no_position
       raise_closed if closed?
       raise Errno::ESPIPE
@@ -277,6 +288,7 @@ module Procwright
         @io ||= IO.for_fd(number, @reads ? "r" : "w", autoclose: false).tap { |io| io.sync = true }
       end
       define_singleton_method(:fileno) do
+        refuse_to_hand_on if holds_back?
         # Another process may be all that has the pipe from now on.
         Keeper.leave(@child) if @child
         @native.pipe

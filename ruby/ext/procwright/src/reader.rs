@@ -35,6 +35,7 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     class.define_method("figures", method!(Reader::figures, 0))?;
     class.define_method("readiness_fd", method!(Reader::readiness_fd, 0))?;
     class.define_method("pipe", method!(Reader::pipe, 0))?;
+    class.define_method("held_bytes", method!(Reader::held_bytes, 0))?;
     class.define_method("close", method!(Reader::close, 0))?;
     class.define_method("closed?", method!(Reader::is_closed, 0))?;
     class.define_method("label", method!(Reader::label, 0))
@@ -369,6 +370,15 @@ impl Reader {
         guarded(|| {
             let pipe = self.0.lines.reader().lend_pipe();
             pipe.map_err(|error| stream_error(&error, &self.0.name, false))
+        })
+    }
+
+    /// How many bytes were read and not handed out yet.
+    fn held_bytes(&self) -> Result<usize, Error> {
+        guarded(|| {
+            let held = self.0.lines.try_held(|held, _| (held.len(), 0));
+            let held = held.map_err(|error| stream_error(&error, &self.0.name, false))?;
+            Ok(held.unwrap_or(0))
         })
     }
 
