@@ -62,7 +62,6 @@
 #   _child_streams                       the streams of a child, for type checkers alone
 #   _text, _merged, _callback            text streams; both as one; a thread that calls with lines
 #   _setup                               options of what is set up before a program runs
-#   _shell_line                          words behind a line for a shell
 #   _result, _event                      what became of a run; what it tells
 #   _explained                           what a program waits for, and why it does not end
 #   _holder                              a process that holds a pipe

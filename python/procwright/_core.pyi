@@ -53,6 +53,7 @@ __all__ = [
     "set_budget",
     "setup_fault",
     "setup_options",
+    "shell_words",
     "spawn",
     "spawn_pipeline",
     "wait_stats",
@@ -415,8 +416,8 @@ class PipelineChild:
 
     def is_ours(self) -> bool: ...
     def is_alive(self) -> bool: ...
-    def begin_wait(self, writing: bool) -> PipelineWait: ...
     def is_stopping(self) -> bool: ...
+    def begin_wait(self, writing: bool) -> PipelineWait: ...
     def wait_step(self) -> bool: ...
     def readiness_fd(self) -> int: ...
     def pids(self) -> list[int]: ...
@@ -866,6 +867,9 @@ def setup_options() -> list[tuple[str, str, str]]:
 
 def setup_fault(name: str, value: object, /) -> tuple[str, str] | None:
     """What is wrong with a value of the right kind, and what would do."""
+
+def shell_words(line: bytes, words: list[bytes], /) -> Literal["used", "unused", "taken_for_one"]:
+    """What a line for a shell does with the words behind it."""
 
 def checked_size(given: Any, /) -> int:
     """How much a file is to read, -1 for all."""

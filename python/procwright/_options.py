@@ -372,16 +372,15 @@ def _encoded(args: Any) -> list[bytes]:
 
 def _check_words(function: str, args: list[Any], line: list[bytes]) -> None:
     """Refuses words behind a line for the shell that it would drop."""
-    from ._shell_line import takes_first_for_one, uses_any
-
-    if not uses_any(line[0]):
+    use = _core.shell_words(line[0], line[1:])
+    if use == "unused":
         hint = (
             f"the shell's line is {shown(args[0])}, which uses none of the words behind it ($0, "
             f"$1, $@): pass one line, {function}({shown(quoted(args))}, shell=True), or leave the "
             f"shell out, {function}({shown(args)})"
         )
         raise bad_value("args", args, hint)
-    if takes_first_for_one(line[0], line[1:]):
+    if use == "taken_for_one":
         last = len(line) - 1
         hint = (
             f"the first word behind the line is $0, so that ${last}, which the line uses, is "

@@ -4,9 +4,11 @@
 use std::os::fd::OwnedFd;
 
 use procwright::process::Signal;
+use procwright::spec::ShellWords;
 use procwright::time::Timeout;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUnicodeEncodeError};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBool, PyInt, PyString};
 
 use crate::errors::{INVALID, duplicate, invalid};
@@ -91,6 +93,13 @@ pub(crate) fn size(given: Argument<'_, '_>) -> PyResult<i64> {
     given
         .extract()
         .map_err(|why| refusal("size", given, hint, why))
+}
+
+/// What a line for a shell does with the words behind it: "used", "unused" or "taken_for_one".
+#[pyfunction]
+#[pyo3(signature = (line, words, /))]
+pub(crate) fn shell_words(line: &[u8], words: Vec<PyBackedBytes>) -> &'static str {
+    ShellWords::behind(line, &words).name()
 }
 
 /// `size` for the Python half.

@@ -64,7 +64,7 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]
-    use super::arguments::{checked_signal, checked_size};
+    use super::arguments::{checked_signal, checked_size, shell_words};
     #[pymodule_export]
     use super::budget::{budget, set_budget};
     #[pymodule_export]

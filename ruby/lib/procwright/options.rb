@@ -411,13 +411,14 @@ module Procwright
     def check_words(caller, words)
       line, *behind = words
       listed = words.map(&:inspect).join(", ")
-      unless ShellLine.uses_any?(line)
+      use = Native.shell_words(line, behind)
+      if use == :unused
         raise InvalidValue, "#{caller}(#{listed}, shell: true): the shell's line is #{line.inspect}, which " \
                             "uses none of the words behind it ($0, $1, $@). Pass one line, " \
                             "#{caller}(#{Shellwords.join(words).inspect}, shell: true), or leave the shell out, " \
                             "#{caller}(#{listed})"
       end
-      return unless ShellLine.takes_first_for_one?(line, behind)
+      return unless use == :taken_for_one
 
       named = [line, "sh", *behind].map(&:inspect).join(", ")
       raise InvalidValue, "#{caller}(#{listed}, shell: true): the first word behind the line is $0, so that " \

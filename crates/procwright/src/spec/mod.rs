@@ -4,6 +4,7 @@
 mod launch;
 mod priority;
 mod setup;
+mod shell_line;
 #[cfg(feature = "serde")]
 mod text;
 mod until;
@@ -12,6 +13,7 @@ mod validate;
 pub(crate) use launch::{Launch, c_string};
 pub use priority::{IoPriority, SchedPolicy};
 pub use setup::{SETUP, SetupKind, SetupOption, SetupValue};
+pub use shell_line::ShellWords;
 #[cfg(feature = "serde")]
 pub use text::Defaults;
 pub use until::Until;

@@ -1,15 +1,18 @@
 //! Arguments that the core checks: times, signals, stop policies.
 
-use magnus::{Error, Object, RArray, RModule, RString, TryConvert, Value, function};
+use magnus::{Error, Object, RArray, RModule, RString, Ruby, Symbol, TryConvert, Value, function};
 use procwright::error::Invalid;
 use procwright::process::{self, Scope, Signal};
+use procwright::spec::ShellWords;
 use procwright::time::Timeout;
 
 use crate::errors::{choice_error, guarded, invalid_error};
+use crate::string::to_vec;
 
 pub(crate) fn define(native: &RModule) -> Result<(), Error> {
     native.define_singleton_method("check_stop", function!(check_stop, 3))?;
-    native.define_singleton_method("signal_name", function!(signal_name, 1))
+    native.define_singleton_method("signal_name", function!(signal_name, 1))?;
+    native.define_singleton_method("shell_words", function!(shell_words, 2))
 }
 
 /// A timeout of so many seconds. `what` is its name in errors.
@@ -52,6 +55,16 @@ fn stop_from(signal: Signal, grace: f64, scope: &str) -> Result<process::Stop, E
         .with_signal(signal)
         .with_grace(grace.unwrap_or(std::time::Duration::MAX))
         .with_scope(scope))
+}
+
+/// What a line for a shell does with the words behind it: `:used`, `:unused` or `:taken_for_one`.
+fn shell_words(ruby: &Ruby, line: RString, words: RArray) -> Result<Symbol, Error> {
+    guarded(|| {
+        let words = words.into_iter().map(|word| Ok(to_vec(RString::try_convert(word)?)));
+        let words = words.collect::<Result<Vec<_>, Error>>()?;
+        let use_of_words = ShellWords::behind(&to_vec(line), &words);
+        Ok(ruby.to_symbol(use_of_words.name()))
+    })
 }
 
 /// The name of the signal, if all three are valid.
