@@ -60,7 +60,9 @@ fn stop_from(signal: Signal, grace: f64, scope: &str) -> Result<process::Stop, E
 /// What a line for a shell does with the words behind it: `:used`, `:unused` or `:taken_for_one`.
 fn shell_words(ruby: &Ruby, line: RString, words: RArray) -> Result<Symbol, Error> {
     guarded(|| {
-        let words = words.into_iter().map(|word| Ok(to_vec(RString::try_convert(word)?)));
+        let words = words
+            .into_iter()
+            .map(|word| Ok(to_vec(RString::try_convert(word)?)));
         let words = words.collect::<Result<Vec<_>, Error>>()?;
         let use_of_words = ShellWords::behind(&to_vec(line), &words);
         Ok(ruby.to_symbol(use_of_words.name()))
