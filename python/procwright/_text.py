@@ -316,8 +316,10 @@ class _CodecReader(TextReader):
 
     def fileno(self) -> int:
         """The descriptor of `buffer`, to be handed on."""
-        if self._text and not self.closed:
-            self._bytes._cannot_hand_on(f"{len(self._text)} characters")
+        text, _, _, (begun, _) = self._kept
+        if (text or begun) and not self.closed:
+            what = f"{len(text)} characters" if text else "bytes of a character that is not whole"
+            self._bytes._cannot_hand_on(what)
         return self._bytes.fileno()
 
     def _put_back(self, text: str) -> None:

@@ -359,6 +359,15 @@ def test_a_pipe_of_which_a_part_is_here_is_handed_on_with_that_or_not_at_all(chi
     assert it.stdout.fileno() >= 0
 
 
+def test_a_pipe_of_which_half_a_character_is_here_is_not_handed_on():
+    it = spawn(["printf", "ready\n\\203"], overflow="block", encoding="shift_jis", errors="replace")
+    it.wait()
+    assert it.stdout.readline() == "ready\n"
+    with pytest.raises(io.UnsupportedOperation, match="bytes of a character that is not whole"):
+        it.stdout.fileno()
+    assert it.stdout.read() == "\ufffd"
+
+
 def test_a_queue_has_no_number(child):
     it = spawn([child, "echo", "x"])
     with pytest.raises(io.UnsupportedOperation, match='overflow="block"'):
