@@ -83,7 +83,7 @@ CALLBACKS = [
 HEAD = """\
 # Written by ci/overloads.py, which says why.
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Executor
 from signal import Signals
 from typing import Any, Literal, overload

@@ -1,6 +1,6 @@
 # Written by ci/overloads.py, which says why.
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Executor
 from signal import Signals
 from typing import Any, Literal, overload
@@ -458,6 +458,7 @@ async def run(
     timeout: Slip | Seconds | None = ...,
     idle_timeout: Slip | Seconds | None = ...,
     until: Slip | str = ...,
+    ok_codes: Slip | Collection[int] | None = ...,
     limit: Slip | int | str | _core.Limit | None = ...,
     keep_full: Slip | StrOrBytesPath | None = ...,
     on_timeout: Slip | Literal["raise", "return"] = ...,
@@ -1672,6 +1673,7 @@ def spawn(
     timeout: Slip | Seconds | None = ...,
     idle_timeout: Slip | Seconds | None = ...,
     until: Slip | str = ...,
+    ok_codes: Slip | Collection[int] | None = ...,
     limit: Slip | int | str | _core.Limit | None = ...,
     keep_full: Slip | StrOrBytesPath | None = ...,
     on_timeout: Slip | Literal["raise", "return"] = ...,
@@ -2108,6 +2110,7 @@ def map(
     timeout: Slip | Seconds | None = ...,
     idle_timeout: Slip | Seconds | None = ...,
     until: Slip | str = ...,
+    ok_codes: Slip | Collection[int] | None = ...,
     limit: Slip | int | str | _core.Limit | None = ...,
     keep_full: Slip | StrOrBytesPath | None = ...,
     stdin: Slip | Stdin = ...,

@@ -324,6 +324,7 @@ class RawResult(TypedDict):
     pid: int
     status: _RawStatus
     reason: Literal["finished", "timeout", "idle_timeout", "cancelled", "output_limit"]
+    ok_codes: tuple[int, ...]
     duration_s: float
     cpu_user_s: float | None
     cpu_system_s: float | None

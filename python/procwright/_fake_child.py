@@ -55,6 +55,7 @@ FOR_US = {
     "idle_timeout",
     "until",
     "limit",
+    "ok_codes",
     "cancel",
     "stdout",
     "stderr",

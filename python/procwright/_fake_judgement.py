@@ -31,7 +31,7 @@ def judge(places: list[range], stages: list[dict[str, Any]], options: Mapping[st
             is_broken = not is_last and _is_of_a_broken_pipe(raw)
             if raw["reason"] != "finished":
                 judgement = "failed" if stage in to_blame else "collateral"
-            elif raw["status"][1] == 0 or raw["status"][1] in ok_codes.get(stage, ()):
+            elif raw["status"][1] in (0, *raw["ok_codes"], *ok_codes.get(stage, ())):
                 judgement = "success"
             elif is_broken and not is_well:
                 judgement = "collateral"

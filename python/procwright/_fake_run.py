@@ -140,6 +140,7 @@ def played(call: Call, reply: Reply) -> RawResult:
         "pid": next(_pids),
         "status": _status(call, reply, run),
         "reason": run.reason,
+        "ok_codes": tuple(options["ok_codes"]),
         "duration_s": run.took,
         "cpu_user_s": None,
         "cpu_system_s": None,

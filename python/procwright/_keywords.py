@@ -6,7 +6,7 @@ A test holds them to the signatures.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Executor
 from signal import Signals
 from typing import Any, Literal, TypedDict
@@ -62,11 +62,13 @@ class Program(TypedDict, total=False):
 
 
 class Limits(TypedDict, total=False):
-    """What ends a program that does not end by itself, and a file that has all that it said."""
+    """What ends a program that does not end by itself, what end is no failure, and a file that has
+    all that it said."""
 
     timeout: Seconds | None
     idle_timeout: Seconds | None
     until: str
+    ok_codes: Collection[int] | None
     limit: int | str | _core.Limit | None
     keep_full: StrOrBytesPath | None
 

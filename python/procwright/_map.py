@@ -543,7 +543,7 @@ class Ended(Generic[Out, Err, Order]):
 
     @property
     def ok(self) -> bool:
-        """True if it ended by itself with exit code 0, now or before."""
+        """True if it ended by itself with exit code 0, or one of `ok_codes`, now or before."""
         if self.before is not None:
             return self.before.ok
         return self.error is None and self.result is not None and self.result.ok

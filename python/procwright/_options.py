@@ -61,6 +61,21 @@ def _cwd(path: Any) -> bytes | None:
     )
 
 
+def _ok_codes(codes: Any) -> list[int]:
+    hint = "pass a list of exit codes from 0 to 255 that are no failure, such as [1]"
+    if codes is None:
+        return []
+    if hasattr(codes, "__next__"):
+        # One command of a map would take what is for each.
+        raise bad_type("ok_codes", codes, f"it can be gone through but once: {hint}")
+    if hasattr(codes, "keys"):
+        raise bad_type("ok_codes", codes, f"codes by stage are those of a pipeline: {hint}")
+    return [
+        number(f"ok_codes[{place}]", code, 0, 255, hint)
+        for place, code in enumerate(items("ok_codes", codes, hint))
+    ]
+
+
 def _keep_full(path: Any) -> bytes | None:
     return (
         None if path is None else encoded("keep_full", path, "pass a file, a str, bytes or a path")
@@ -259,6 +274,7 @@ COMMON: Final[_Table] = {
     "stdout": stdout_sink,
     "stderr": stderr_sink,
     "merged": bool,
+    "ok_codes": _ok_codes,
     "keep_full": _keep_full,
     "on_event": event_hook,
     "input_wanted": bool,

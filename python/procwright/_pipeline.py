@@ -118,7 +118,7 @@ def pipeline(
         for the last alone.
     ok_codes
         Exit codes that are no failure, by stage, from 0: `{1: [1]}` for a grep that may find
-        nothing.
+        nothing. A stage may say its own, `{"args": [...], "ok_codes": [1]}`.
     elastic
         A buffer behind each stage but the last, so that each ends at its own speed: what the
         next one has not taken yet is kept in memory, then on disk. `True`, an `Overflow` that
@@ -379,10 +379,9 @@ def _refuse(
             continue
         if option in of_whole:
             # Of a stage that is one of some.
-            whole = f"{{{name[7:-1]}: {shown(value)}}}" if option == "ok_codes" else shown(value)
             raise InvalidValue(
                 f"{option} in {name} is not for a stage: it is one of the whole, "
-                f"{function.__name__}(..., {option}={whole})"
+                f"{function.__name__}(..., {option}={shown(value)})"
             )
         from ._unknown import refusal
 

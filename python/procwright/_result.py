@@ -90,6 +90,7 @@ class Result(Captured[StreamInfo, Out, Err, Order]):
         "cpu_user_s",
         "duration_s",
         "max_rss_bytes",
+        "ok_codes",
         "outcome",
         "pid",
         "processes",
@@ -121,6 +122,8 @@ class Result(Captured[StreamInfo, Out, Err, Order]):
         self.status = Status(*raw["status"])
         #: Why the run is over.
         self.reason = raw["reason"]
+        #: The exit codes that were to be no failure besides 0.
+        self.ok_codes = raw["ok_codes"]
         #: How it came out, in a line without the command: "exited with code 3", "killed by
         #: SIGSEGV (core dumped)", "timed out after 2 s (stopped in 0.011 s)".
         self.outcome = raw["outcome"]
@@ -164,8 +167,8 @@ class Result(Captured[StreamInfo, Out, Err, Order]):
 
     @property
     def ok(self) -> bool:
-        """True if the run ended by itself and its program with code 0."""
-        return self.reason == "finished" and self.status.code == 0
+        """True if the run ended by itself and its program with code 0, or one of `ok_codes`."""
+        return self.reason == "finished" and self.status.code in (0, *self.ok_codes)
 
     @property
     def stdout(self) -> Out:

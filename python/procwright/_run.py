@@ -12,7 +12,7 @@ from ._stdio import CAPTURE, captures, data_source, source, text_decoding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from signal import Signals
     from typing import Any, Literal
 
@@ -84,6 +84,7 @@ def run(
     encoding: str | None = None,
     errors: str | None = None,
     check: bool = False,
+    ok_codes: Collection[int] | None = None,
     on_timeout: Literal["raise", "return"] = "raise",
     cancel: _core.Cancel | None = None,
     on_event: Callable[[Event], object] | None = None,
@@ -175,7 +176,10 @@ def run(
         said otherwise, and no translation of newlines. They are decoded when they are asked
         for: with "strict" it is `result.stdout` that raises `UnicodeDecodeError`.
     check
-        Raise `CalledProcessError` unless the program exits with code 0.
+        Raise `CalledProcessError` unless the program exits with code 0, or one of `ok_codes`.
+    ok_codes
+        Exit codes that are no failure besides 0, `[1]` for a grep that may find nothing: `ok` of
+        the result and `check` go by them. `returncode` is what it is.
     on_timeout
         "return" gives back the result of a run that came to its `timeout` or `idle_timeout`,
         whose `reason` says so; "raise" raises `TimeoutExpired` or `IdleTimeout` with the result
@@ -294,9 +298,9 @@ def _check(check: object) -> None:
     try:
         flag("check", check)
     except InvalidValue as error:
-        from ._unknown import look_at_codes
+        from ._unknown import as_codes
 
-        hint = f"where other codes are no failure, in its place `{look_at_codes(check)}`"
+        hint = f"where other codes are no failure, check=True, ok_codes={as_codes(check)}"
         error.args = (f"{error}; {hint}",)
         raise
 

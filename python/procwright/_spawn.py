@@ -14,7 +14,7 @@ from ._stdio import PIPE, captures, data_source, source, text_decoding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from signal import Signals
     from typing import Any, Literal
 
@@ -89,6 +89,7 @@ def spawn(
     limit: int | str | _core.Limit | None = None,
     keep_full: StrOrBytesPath | None = None,
     tee: Tee = False,
+    ok_codes: Collection[int] | None = None,
     on_timeout: Literal["raise", "return"] = "raise",
     cancel: _core.Cancel | None = None,
     on_event: Callable[[Event], object] | None = None,
@@ -153,6 +154,8 @@ def spawn(
         `with` block raise `TimeoutExpired`, `IdleTimeout` or `Cancelled`. They look at the
         child's time, and their own timeouts at theirs. While nobody reads output that is full
         the silence is not the program's.
+    ok_codes
+        As with `run`: `ok` of the `result()` goes by them, and its `check_returncode()`.
     until
         "exit": the streams end with the program, whoever else holds them.
     limit

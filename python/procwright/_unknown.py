@@ -332,21 +332,20 @@ _NEAR = 0.6
 _SHOWN = 3
 #: A function of so many names has them all listed.
 _FEW = 8
-#: Names for exit codes that are no failure.
+#: Names that others have for exit codes that are no failure.
 _OK_CODES = {
+    "_ok_code",
     "allowed_codes",
+    "allowed_exit_codes",
     "expected_codes",
+    "expected_exit_codes",
     "ok_code",
-    "ok_codes",
+    "ok_exit_codes",
+    "ok_returncodes",
     "retcode",
     "success_codes",
-}
-#: What looks at them: a line for each function.
-_LOOKS_AT_CODES = {
-    "run": "if result.returncode not in {codes}: result.check_returncode()",
-    "spawn": "if child.wait() not in {codes}: child.result().check_returncode()",
-    "map": "if ended.returncode not in {codes}: ended.check()",
-    "a command": "if ended.returncode not in {codes}: ended.check()",
+    "success_exit_codes",
+    "valid_exit_codes",
 }
 #: Parameters of `run`, and what does for a child what they do there.
 _OF_A_CHILD = {
@@ -394,9 +393,8 @@ def refusal(
     known = [one for one in known if one not in ("unknown", "words")]
     if name == "executable" and shell:
         hint = f"shell names the shell: pass shell={shown(value)} in place of both"
-    elif name in _OK_CODES and function in _LOOKS_AT_CODES:
-        besides = ", and in that of check=True," if function == "run" else ""
-        hint = f"in its place{besides} type `{look_at_codes(value, function)}`"
+    elif name in _OK_CODES and "pipeline" not in function:
+        hint = f"pass ok_codes={as_codes(value)}"
     else:
         hint = _hint(function, name, known, others)
     whose = f"{where}{function}() has no such parameter"
@@ -426,14 +424,11 @@ def _hint_of(name: str, known: list[str]) -> str:
     return f"it has {', '.join(known)}" if known else "it has none"
 
 
-def look_at_codes(codes: Any, function: str = "run") -> str:
-    """What to type behind a call where these exit codes are no failure, besides 0."""
-    given = codes if isinstance(codes, (list, tuple, set, frozenset, range)) else [codes]
-    allowed = tuple(sorted({0, *(code for code in given if type(code) is int)}))
-    if len(allowed) == 1:
-        # Where none is known, an example.
-        allowed = (0, 1)
-    return _LOOKS_AT_CODES[function].format(codes=allowed)
+def as_codes(given: Any) -> list[int]:
+    """The exit codes, besides 0, of what was given in the place of `ok_codes`; where none is known,
+    an example."""
+    several = given if isinstance(given, (list, tuple, set, frozenset, range)) else [given]
+    return sorted({code for code in several if type(code) is int and code != 0}) or [1]
 
 
 def words_behind(function: str, args: Any, words: tuple[Any, ...], shell: Any) -> InvalidValue:

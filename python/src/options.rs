@@ -53,6 +53,7 @@ pub(crate) struct CommonOptions<'py> {
     limit: Option<Bound<'py, Limit>>,
     pub(crate) cancel: Option<Bound<'py, Cancel>>,
     merged: bool,
+    ok_codes: Vec<i32>,
     keep_full: Option<OsBytes>,
     tee: Vec<TeeArg<'py>>,
     pub(crate) taps: Vec<(i32, bool, Py<PyAny>)>,
@@ -202,6 +203,7 @@ impl CommonOptions<'_> {
         spec.liveness = self.liveness;
         setup::apply(py, &mut spec, &self.setup)?;
         spec.merged = self.merged;
+        spec.ok_codes.clone_from(&self.ok_codes);
         spec.keep_full = self.keep_full.as_ref().map(OsBytes::path);
         if let Some(stop) = &self.stop {
             spec.stop = stop.get().stop();

@@ -20,6 +20,7 @@ pub(crate) fn dict<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py,
     dict.set_item("pid", report.pid)?;
     dict.set_item("status", status(py, report.status)?)?;
     dict.set_item("reason", report.reason.name())?;
+    dict.set_item("ok_codes", PyTuple::new(py, &report.ok_codes)?)?;
     dict.set_item("outcome", report.outcome())?;
     dict.set_item("why", report.why())?;
     dict.set_item("summary", report.summary())?;

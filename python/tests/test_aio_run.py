@@ -29,6 +29,21 @@ def test_run(on):
     on(main)
 
 
+def test_codes_that_are_no_failure(on):
+    async def main():
+        # On the loop, and on a thread.
+        for more in ({}, {"tee": {"stderr": True}}):
+            result = await aio.run(["sh", "-c", "exit 1"], check=True, ok_codes=[1], **more)
+            assert (result.ok, result.returncode) == (True, 1)
+            with pytest.raises(procwright.CalledProcessError):
+                await aio.run(["sh", "-c", "exit 2"], check=True, ok_codes=[1], **more)
+        async with aio.spawn(["sh", "-c", "exit 1"], ok_codes=[1]) as child:
+            assert (await child.result()).ok
+        assert (await aio.cmd("false", ok_codes=[1]).run(check=True)).ok
+
+    on(main)
+
+
 @pytest.mark.parametrize(
     ("options", "error"),
     [

@@ -178,6 +178,13 @@ SEPARATOR = [*wrong_type(5, ODD), *bad(b"")]
 MOST_LENGTH = [*wrong_type("x", 1.5, True, ODD), *bad(-1, 0, HUGE)]
 TEXT_SEPARATOR = [*wrong_type(5, b"x", ODD), *bad("", "\ud800")]
 
+OK_CODES_OF_STAGES = [
+    *wrong_type("x", 5, ODD),
+    Row({1: [0]}, ValueError, "a stage in ok_codes is 1: "),
+    Row({0: [256]}, ValueError, "ok_codes[0] is 256: "),
+    Row({0: 5}, TypeError, "ok_codes[0] is 5: "),
+]
+
 #: Bad values by the names of parameters, or by call and parameter, which goes first.
 ROWS = {
     "args": [
@@ -381,11 +388,12 @@ ROWS = {
     "when": CALLBACK,
     "success": [*wrong_type(5, None, ODD), *bad("x", "")],
     "ok_codes": [
-        *wrong_type("x", 5, ODD),
-        Row({1: [0]}, ValueError, "a stage in ok_codes is 1: "),
-        Row({0: [256]}, ValueError, "ok_codes[0] is 256: "),
-        Row({0: 5}, TypeError, "ok_codes[0] is 5: "),
+        *wrong_type("x", 5, ODD, {0: [1]}),
+        Row([256], ValueError, "ok_codes[0] is 256: "),
+        Row([1, None], TypeError, "ok_codes[1] is None: "),
     ],
+    "pipeline.ok_codes": OK_CODES_OF_STAGES,
+    "spawn_pipeline.ok_codes": OK_CODES_OF_STAGES,
     "elastic": [
         *wrong_type("x", 5, None, ODD),
         Row({0: True}, ValueError, "a stage in elastic is 0: "),

@@ -146,6 +146,15 @@ def test_the_first_may_say_what_it_reads_and_the_last_where_it_writes(tmp_path):
         (cmd("true", stdout=copy) | cmd("cat")).run()
 
 
+def test_codes_of_a_command_that_are_no_failure():
+    found = cmd("grep", "pear", ok_codes=[1], text=True)
+    assert found.run(input="apple\n", check=True).returncode == 1
+    assert not found.run(input="apple\n", ok_codes=[]).ok
+    # A stage takes them along.
+    assert (cmd("grep", "pear", ok_codes=[1]) | cmd("cat")).run(check=True).stages[0].ok
+    assert not (cmd("grep", "pear", ok_codes=[2]) | cmd("cat")).run().ok
+
+
 def test_options_of_a_whole_pipeline():
     found = cmd("grep", "pear") | cmd("wc", "-l")
     allowed = found.with_options(ok_codes={0: [1]}, text=True)

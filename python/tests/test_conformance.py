@@ -19,7 +19,7 @@ CASES = [
 ]
 SAME = {
     "timeout", "idle_timeout", "until", "env", "extra_env", "cwd", "umask", "rlimits",
-    "shell", "text", "merged", "check", *SETUP,
+    "shell", "text", "merged", "check", "ok_codes", *SETUP,
 }  # fmt: skip
 STOP = {"signal", "grace", "scope"}
 SINKS = {"merged": procwright.STDOUT, "null": procwright.DEVNULL}
@@ -36,7 +36,9 @@ MAPS = [
     for case in json.loads((ROOT / "conformance" / "map.json").read_text())["cases"]
     if "python" not in case.get("without", {})
 ]
-MAP_OPTIONS = {"parallel", "stop_after_failures", "deadline", "timeout", "cwd", "extra_env"}
+MAP_OPTIONS = {
+    "parallel", "stop_after_failures", "deadline", "timeout", "cwd", "extra_env", "ok_codes",
+}  # fmt: skip
 COUNTS = {"succeeded", "failed", "stopped", "succeeded_before", "failed_before", "unknown"}
 
 PIPELINES = [

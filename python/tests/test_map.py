@@ -51,6 +51,15 @@ def test_a_command_may_have_options_of_its_own(child, tmp_path):
     assert ended[3].result.stdout == b"set\n"
 
 
+def test_codes_that_are_no_failure(child):
+    commands = [words(child, "exit", "1"), {"args": words(child, "exit", "2"), "ok_codes": [2]}]
+    first, second = procwright.map(commands, ordered=True, ok_codes=[1])
+    assert first.ok and second.ok
+    # What a command says is in the place of what is said for all.
+    own = {"args": words(child, "exit", "1"), "ok_codes": [2]}
+    assert [one.ok for one in procwright.map([own], ok_codes=[1])] == [False]
+
+
 def test_failures_are_results(child):
     commands = [words(child, "exit", "3"), ["/does/not/exist"], words(child, "exit", "0")]
     failed, missing, well = procwright.map(commands, ordered=True)

@@ -38,6 +38,13 @@ def test_other_processes_run_them(child):
     assert fed.result.stdout == b"x"
 
 
+def test_codes_that_are_no_failure(child, threads):
+    commands = [[child, "exit", str(code)] for code in (0, 1, 2)]
+    running = procwright.map(commands, executor=threads, ordered=True, ok_codes=[1])
+    assert [ended.ok for ended in running] == [True, True, False]
+    assert (running.progress.succeeded, running.progress.failed) == (2, 1)
+
+
 class Inline(Executor):
     """Runs in the thread that submits, as an executor may."""
 

@@ -84,6 +84,7 @@ DEFAULTS = {
     "encoding": None,
     "errors": None,
     "check": False,
+    "ok_codes": None,
     "on_timeout": "raise",
     "cancel": None,
     "on_event": None,
@@ -322,6 +323,23 @@ def test_status(child):
     assert result.status == procwright.Status("exited", 7)
     assert str(result.status) == result.outcome == "exited with code 7"
     assert result.summary == f"{child} exit 7 exited with code 7"
+
+
+def test_codes_that_are_no_failure(child):
+    result = procwright.run([child, "exit", "1"], check=True, ok_codes=[1, 4])
+    assert (result.ok, result.returncode, result.ok_codes) == (True, 1, (1, 4))
+    assert result.outcome == "exited with code 1"
+    result.check_returncode()
+    assert pickle.loads(pickle.dumps(result)).ok
+    with pytest.raises(procwright.CalledProcessError):
+        procwright.run([child, "exit", "2"], check=True, ok_codes={1})
+    # A limit, and a signal, stay what they are.
+    stopped = procwright.run(
+        "trap 'exit 1' TERM; while :; do sleep 0.1; done",
+        shell=True, timeout=0.2, ok_codes=[1], on_timeout="return",
+    )  # fmt: skip
+    assert not stopped.ok and stopped.reason == "timeout"
+    assert not procwright.run([child, "signal-self", "KILL"], ok_codes=[9, 137]).ok
 
 
 def test_check(child):

@@ -30,6 +30,16 @@ from procwright import (
 LONG = 100
 
 
+def test_codes_that_are_no_failure(child):
+    with procwright.spawn([child, "exit", "1"], ok_codes=[1]) as good:
+        assert good.wait() == 1
+    result = good.result()
+    assert (result.ok, result.returncode, result.ok_codes) == (True, 1, (1,))
+    result.check_returncode()
+    with pytest.raises(procwright.CalledProcessError):
+        procwright.spawn([child, "exit", "2"], ok_codes=[1]).result().check_returncode()
+
+
 def test_a_child(child):
     it = spawn([child, "echo", "hello"])
     assert it.args == [child, "echo", "hello"]

@@ -38,6 +38,17 @@ def fake():
         yield fake
 
 
+def test_codes_that_are_no_failure(fake):
+    fake.register(["grep", ...], returncode=1)
+    assert procwright.run(["grep", "x"], check=True, ok_codes=[1]).ok
+    assert not procwright.run(["grep", "x"]).ok
+    assert procwright.spawn(["grep", "x"], ok_codes=[1]).result().ok
+    assert next(procwright.map([["grep", "x"]], ok_codes=[1])).ok
+    stage = {"args": ["grep", "x"], "ok_codes": [1]}
+    assert procwright.pipeline(stage, ["grep", "y"], ok_codes={1: [1]}).ok
+    assert not procwright.pipeline(stage, ["grep", "y"]).ok
+
+
 # What is asked for, and what answers.
 
 

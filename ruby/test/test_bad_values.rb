@@ -67,6 +67,11 @@ class TestBadValues < Minitest::Test
     Row.new("a\0b", "%s is #{"a\0b".inspect}, which contains")
   ].freeze
 
+  OK_CODES_OF_STAGES = [
+    *bad("x", 5, ODD, [1]), Row.new({ 1 => [1] }, "a stage in ok_codes is 1: "), Row.new({ "x" => [1] }, 'a stage in ok_codes is "x": '),
+    Row.new({ 0 => 1 }, "ok_codes[0] is 1: "), Row.new({ 0 => [0, 256] }, "ok_codes[0][1] is 256: "), Row.new({ 0 => nil }, "ok_codes[0] is nil: ")
+  ].freeze
+
   # Bad values by the names of parameters, or by call and parameter, which goes first.
   ROWS = {
     argv: [
@@ -179,10 +184,8 @@ class TestBadValues < Minitest::Test
       Row.new([["x"], Procwright::Fan.new(["x"])], "programs[1] is #<Procwright::Fan "), Row.new([:x.to_proc], "programs[0] is #<Proc")
     ],
     success: WORD + bad(nil),
-    ok_codes: [
-      *bad("x", 5, ODD, [1]), Row.new({ 1 => [1] }, "a stage in ok_codes is 1: "), Row.new({ "x" => [1] }, 'a stage in ok_codes is "x": '),
-      Row.new({ 0 => 1 }, "ok_codes[0] is 1: "), Row.new({ 0 => [0, 256] }, "ok_codes[0][1] is 256: "), Row.new({ 0 => nil }, "ok_codes[0] is nil: ")
-    ],
+    ok_codes: [*bad("x", 5, ODD, { 0 => [1] }), Row.new([256], "ok_codes[0] is 256: "), Row.new([1, nil], "ok_codes[1] is nil: ")],
+    **%w[pipeline pipeline! spawn_pipeline].to_h { |name| [:"Procwright.#{name}:ok_codes", OK_CODES_OF_STAGES] },
     elastic: [
       *bad("x", 5, ODD, nil, :spill), Row.new({ 0 => true }, "a stage in elastic is 0: "), Row.new({ "x" => true }, 'a stage in elastic is "x": ')
     ],

@@ -42,7 +42,7 @@ class TestConformance < Minitest::Test
     options[:stop] = Procwright::Stop.new(**stop) unless stop.empty?
     given.except(*STOP).each do |name, value|
       case name
-      when "timeout", "idle_timeout", "cwd", "env", "extra_env", "umask", "rlimits", "pty", "shell", "merged"
+      when "timeout", "idle_timeout", "cwd", "env", "extra_env", "umask", "rlimits", "pty", "shell", "merged", "ok_codes"
         options[name.to_sym] = value
       when *Procwright.const_get(:Setup)::DEFAULTS.keys.map(&:name) then options[name.to_sym] = value
       when "stdout", "stderr" then options[name.to_sym] = value.to_sym
@@ -156,7 +156,7 @@ class TestConformanceOfMap < Minitest::Test
   def run_all(one, items, journal)
     words = one["argv"].map { |word| word == "$CHILD" ? CHILD : word }
     options = (one["options"] || {}).transform_keys(&:to_sym)
-    assert_empty options.keys - %i[parallel stop_after_failures deadline timeout cwd extra_env]
+    assert_empty options.keys - %i[parallel stop_after_failures deadline timeout cwd extra_env ok_codes]
     map = Procwright.map(items.map { |item| [*words, item] }, ordered: true, journal: journal, **options)
     [map.to_a, map.progress]
   end

@@ -8,6 +8,20 @@ require "stringio"
 require "tempfile"
 
 class TestRun < Minitest::Test
+  def test_codes_that_are_no_failure
+    result = Procwright.run!(CHILD, "exit", "1", ok_codes: [1, 4])
+    assert_predicate result, :success?
+    assert_equal [1, [1, 4]], [result.exitstatus, result.ok_codes]
+    assert_raises(Procwright::CommandFailed) { Procwright.run!(CHILD, "exit", "2", ok_codes: [1]) }
+    refute_predicate Procwright.run(CHILD, "signal-self", "KILL", ok_codes: [9, 137]), :success?
+    child = Procwright.spawn(CHILD, "exit", "1", ok_codes: [1])
+    assert_predicate child.result, :success?
+    own = { argv: [CHILD, "exit", "2"], ok_codes: [2] }
+    assert Procwright.map([[CHILD, "exit", "1"], own], ok_codes: [1]).all?(&:success?)
+    assert_predicate Procwright.pipeline!(own, ["cat"]), :success?
+    assert_raises(Procwright::CommandFailed) { Procwright.pipeline!([CHILD, "exit", "2"], ["cat"]) }
+  end
+
   def test_a_result_has_all_of_it
     result = Procwright.run(CHILD, "echo", "hello")
     assert_equal [CHILD, "echo", "hello"], result.argv

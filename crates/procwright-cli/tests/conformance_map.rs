@@ -82,6 +82,11 @@ fn run(case: &Value, items: &Value, journal: &Path, flags: &[&str]) -> Output {
                         .arg(format!("{name}={}", value.as_str().unwrap()));
                 }
             }
+            "ok_codes" => {
+                for code in value.as_array().unwrap() {
+                    command.arg("--ok").arg(code.to_string());
+                }
+            }
             "parallel" | "stop_after_failures" | "deadline" | "timeout" | "cwd" => {
                 let text = value
                     .as_str()

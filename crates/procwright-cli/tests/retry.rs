@@ -51,6 +51,25 @@ fn success_is_the_end_of_it() {
 }
 
 #[test]
+fn codes_that_are_no_failure_are_the_end_of_it() {
+    let options =
+        |codes: &'static str| ["--quiet", "--retry", "1", "--backoff", "0", "--ok", codes];
+    let says = |code: &str| child(["says", "out:a", code]);
+    let ran = run(options("1,3"), &says("exit:3"));
+    assert_eq!((ran.code(), attempts(&ran)), (Some(0), 0));
+    assert_eq!(ran.stdout, "");
+    // The last of two attempts is shown.
+    let ran = run(options("1,3"), &says("exit:2"));
+    assert_eq!((ran.code(), ran.stdout.as_str()), (Some(2), "a"));
+    let wrong = run(["--ok", "256"], &child(["exit", "0"]));
+    assert_eq!(wrong.code(), Some(125));
+    assert!(wrong.stderr.contains("256"), "{}", wrong.stderr);
+    let dry = run(["--dry-run", "--ok", "1"], &child(["exit", "0"]));
+    let spec: serde_json::Value = serde_json::from_str(&dry.stdout).unwrap();
+    assert_eq!(spec["ok_codes"], serde_json::json!([1]));
+}
+
+#[test]
 fn signals_and_limits_are_failures() {
     let ran = run(
         ["--retry", "1", "--backoff", "0"],

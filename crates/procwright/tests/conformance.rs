@@ -92,6 +92,11 @@ fn outcome(case: &Value) -> Result<Output, Error> {
             "beyond" => assert_eq!(value, "head_and_tail"),
             "limit" | "shell" | "raise" => {}
             "check" => command = command.check(),
+            "ok_codes" => {
+                let codes = value.as_array().unwrap().iter();
+                let codes = codes.map(|code| i32::try_from(code.as_i64().unwrap()).unwrap());
+                command = command.ok_codes(codes);
+            }
             "merged" => command = command.merged(),
             // `set_up` has set it.
             name if SetupOption::named(name).is_some() => {}

@@ -76,6 +76,12 @@ fn run(case: &Value, items: &Value, journal: Option<Journal>) -> Result<Done, Er
         let seconds = || Timeout::from_secs_f64(value.as_f64().unwrap()).unwrap();
         match name.as_str() {
             "timeout" => common.timeout = seconds(),
+            "ok_codes" => {
+                let codes = value.as_array().unwrap().iter();
+                common.ok_codes = codes
+                    .map(|code| i32::try_from(code.as_i64().unwrap()).unwrap())
+                    .collect();
+            }
             "cwd" => common.cwd = Some(text(value).into()),
             "extra_env" => {
                 let env = value.as_object().unwrap().iter();

@@ -15,7 +15,7 @@ module Procwright
       stdin: nil, input: nil, stdout: :capture, stderr: :capture,
       binmode: nil, encoding: nil, external_encoding: nil, internal_encoding: nil,
       on_event: nil, timeout: nil, idle_timeout: nil, until: :eof, limit: nil, on_timeout: :raise, cancel: nil,
-      keep_full: nil, tee: false, input_wanted: false,
+      keep_full: nil, tee: false, ok_codes: nil, input_wanted: false,
       **Setup::DEFAULTS
     }.freeze
 
@@ -49,7 +49,7 @@ module Procwright
     # between two stages, or for one of them, is not there.
     STAGE = RUN.except(
       :pty, :merged, :keep_full, :tee, :on_line, :on_stdout_line, :on_stderr_line, :max_length, :too_long, :explain_after,
-      :input_wanted, *PIPELINE_ALONE.keys
+      :input_wanted, *PIPELINE_ALONE.except(:ok_codes).keys
     ).freeze
 
     PIPELINE = STAGE.merge(PIPELINE_ALONE).freeze
@@ -180,8 +180,9 @@ module Procwright
       detach: "it is ended with us: spawn a shell that runs the pipeline, with detach: true"
     ).freeze
 
-    # Names for exit codes that are no failure.
-    OK_CODES = %i[ok ok_code ok_codes expected_exit_codes valid_exit_codes].freeze
+    # Names that others have for exit codes that are no failure.
+    OTHER_OK_CODES = %i[ok ok_code ok_exit_codes expected_exit_codes success_codes valid_exit_codes].freeze
+    OK_CODES = "pass an Array of exit codes from 0 to 255 that are no failure, such as [1]"
 
     # Keywords of `run`, and what does for a child what they do there.
     OF_RUN = {
@@ -191,7 +192,7 @@ module Procwright
     }.freeze
 
     def refuse_keyword(caller, name, value, known)
-      hint = own_hint(name, known) || codes_hint(name, value, known) || OF_OTHERS[name] || HABITS[name] ||
+      hint = own_hint(name, known) || codes_hint(name, value) || OF_OTHERS[name] || HABITS[name] ||
              other_hint(caller, name, known)
       raise InvalidValue, "#{name} is #{Arguments.shown(value)}, and #{caller} has no such keyword: #{hint}"
     end
@@ -204,14 +205,12 @@ module Procwright
       "it is one of the whole: pass it to pipeline" if known.equal?(STAGE) && PIPELINE.key?(name)
     end
 
-    # What looks at exit codes that are no failure.
-    def codes_hint(name, value, known)
-      return unless OK_CODES.include?(name)
+    # What says that exit codes are no failure.
+    def codes_hint(name, value)
+      return unless OTHER_OK_CODES.include?(name)
 
-      codes = [0, *[*value].grep(Integer)].uniq.sort
-      codes = [0, 1] if codes.one?
-      of = known.equal?(MAP) || known.equal?(MAP_COMMAND) ? "ended" : "result"
-      "in its place type `#{of}.check! unless #{codes}.include?(#{of}.exitstatus)`"
+      codes = [*value].grep(Integer).uniq.sort - [0]
+      "pass ok_codes: #{codes.empty? ? [1] : codes}"
     end
 
     def other_hint(caller, name, known)
@@ -276,8 +275,17 @@ module Procwright
         stdout: sink("stdout", options[:stdout]),
         stderr: sink("stderr", options[:stderr]),
         merged: options[:merged] ? true : false,
+        ok_codes: ok_codes(options[:ok_codes]),
         keep_full: Arguments.path("keep_full", options[:keep_full])
       }
+    end
+
+    def ok_codes(codes)
+      return [] if codes.nil?
+
+      Arguments.refuse("ok_codes", codes, "codes by stage are those of a pipeline: #{OK_CODES}") if codes.is_a?(Hash)
+      Arguments.refuse("ok_codes", codes, OK_CODES) unless codes.is_a?(Array)
+      codes.each_with_index.map { |code, at| Arguments.number("ok_codes[#{at}]", code, 0..255, OK_CODES) }
     end
 
     # When a run, or the streams of a child, are over: for the extension, which knows times.

@@ -155,7 +155,7 @@ module Procwright
     private
 
     # Options that stages have as well, and that mean all of them here.
-    OF_ALL = %i[timeout idle_timeout stop].freeze
+    OF_ALL = %i[timeout idle_timeout stop ok_codes].freeze
     private_constant :OF_ALL
 
     # All of it, for the extension.

@@ -58,6 +58,8 @@ module Procwright
     attr_reader :status
     # @return [Symbol] `:finished`, `:timeout`, `:idle_timeout`, `:cancelled`, `:output_limit`
     attr_reader :reason
+    # @return [Array<Integer>] the exit codes that were to be no failure, besides 0
+    attr_reader :ok_codes
     # @return [Float] seconds from its start to the end of the run
     attr_reader :duration
     # @return [Float, nil] seconds of processor time; nil if another process reaped it
@@ -95,6 +97,7 @@ module Procwright
         @outcome, @why, @summary, @explanation =
         raw.values_at(:reason, :duration, :cpu_user, :cpu_system, :max_rss_bytes, :processes,
                       :outcome, :why, :summary, :explanation)
+      @ok_codes = raw[:ok_codes].freeze
       @survivors = raw[:survivors].map { |parts| Survivor.new(*parts) }.freeze
       @stdout_info = raw[:stdout_info] && StreamInfo.new(raw[:stdout_info])
       @stderr_info = raw[:stderr_info] && StreamInfo.new(raw[:stderr_info])
@@ -105,8 +108,8 @@ module Procwright
 
     alias duration_s duration
 
-    # True if it ended by itself, with code 0.
-    def success? = @reason == :finished && @status.success? == true
+    # True if it ended by itself, with code 0 or one of {ok_codes}.
+    def success? = @reason == :finished && [0, *@ok_codes].include?(exitstatus)
 
     # @return [Integer, nil] the exit code, nil after a signal and where it is unknown
     def exitstatus = @status.exitstatus

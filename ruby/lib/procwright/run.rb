@@ -65,6 +65,8 @@ module Procwright
   #     nothing has come for so long since, or nobody holds the pipes
   #   @param limit [Integer, String, Limit] how many bytes of each stream are kept: 65536, `"64KiB"`
   #   @param keep_full [String] a file that gets everything (stderr in one with `.stderr` appended)
+  #   @param ok_codes [Array<Integer>] exit codes that are no failure besides 0, `[1]` for a grep that
+  #     may find nothing: {Result#success?} and `run!` go by them
   #   @param merged [Boolean] also record in which order the two streams were read
   #   @param on_line [#call] gets each line of both captured streams while it comes, with its
   #     end, and `:stdout` or `:stderr`; in the order of reading. On a thread of its own: the

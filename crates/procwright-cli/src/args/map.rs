@@ -113,6 +113,17 @@ pub(crate) struct MapArgs {
     #[arg(long, value_name = "N", value_parser = units::positive_count, help_heading = "Limits")]
     pub(crate) stop_after_failures: Option<NonZeroUsize>,
 
+    /// Exit codes that are no failure besides 0
+    ///
+    /// As in --ok 1 for a grep that may find nothing; --ok 1,2 for two codes, or --ok twice.
+    #[arg(
+        long,
+        value_name = "CODE",
+        value_delimiter = ',',
+        help_heading = "Limits"
+    )]
+    pub(crate) ok: Vec<u8>,
+
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
 
@@ -235,6 +246,7 @@ impl MapArgs {
     /// Sets in `spec` what the options say about each command.
     pub(crate) fn apply_to(&self, spec: &mut Spec) {
         self.limits.apply_to(spec);
+        super::set_ok_codes(spec, &self.ok);
         self.surroundings.apply_to(spec);
     }
 }

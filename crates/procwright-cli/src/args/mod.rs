@@ -160,6 +160,13 @@ pub(crate) fn parse() -> Result<Cli, clap::Error> {
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut definition))
 }
 
+/// Sets the exit codes that are no failure, if any were given, in the place of a spec's.
+fn set_ok_codes(spec: &mut procwright::Spec, codes: &[u8]) {
+    if !codes.is_empty() {
+        spec.ok_codes = codes.iter().copied().map(i32::from).collect();
+    }
+}
+
 /// The file that a program reads in the place of our stdin, which `-` would be to others.
 fn stdin_file(path: PathBuf) -> Result<PathBuf, &'static str> {
     match path.as_os_str() == "-" {

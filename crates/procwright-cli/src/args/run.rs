@@ -78,6 +78,18 @@ pub(crate) struct RunArgs {
     )]
     pub(crate) backoff: Duration,
 
+    /// Its exit codes that are no failure besides 0
+    ///
+    /// The exit code is 0 then. As in --ok 1 for a grep that may find nothing, or a diff;
+    /// --ok 1,2 for two codes, or --ok twice.
+    #[arg(
+        long,
+        value_name = "CODE",
+        value_delimiter = ',',
+        help_heading = "Limits"
+    )]
+    pub(crate) ok: Vec<u8>,
+
     /// CMD is one line for /bin/sh -c
     #[arg(long, help_heading = "Program")]
     pub(crate) shell: bool,
@@ -259,6 +271,7 @@ impl RunArgs {
             stdin,
             pty,
             keep_full,
+            ok,
             habits,
             // The parts of `argv`, and where the spec comes from or goes to.
             shell: _,
@@ -292,6 +305,7 @@ impl RunArgs {
             };
         }
         limits.apply_to(spec);
+        super::set_ok_codes(spec, ok);
         habits.apply_to(spec);
         if *pty {
             spec.pty.get_or_insert_default();

@@ -307,6 +307,8 @@ fn print_outcome(
             match (signals.fatal(), by_limit || for_input) {
                 (Some(signal), _) => Termination::Signal(signal),
                 (None, true) => Termination::STOPPED,
+                // With a code that is allowed, too.
+                (None, false) if report.success() => Termination::OK,
                 (None, false) => Termination::after_program(report.status),
             }
         }

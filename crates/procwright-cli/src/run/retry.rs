@@ -93,9 +93,10 @@ impl Attempts {
 /// Why the program failed, if another attempt may succeed.
 fn failure(output: &Output) -> Option<String> {
     use procwright::process::{Exit, Signal};
-    let status = output.report.status;
-    match (output.report.reason, status) {
-        (Reason::Finished, Exit::Code(0)) => None,
+    if output.success() {
+        return None;
+    }
+    match (output.report.reason, output.report.status) {
         // SIGINT was a person's, who does not want the program to begin again.
         (Reason::Finished, Exit::Signal { signal, .. }) if signal == Signal::INT => None,
         (Reason::Finished, Exit::Code(_) | Exit::Signal { .. })

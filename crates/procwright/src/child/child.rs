@@ -67,6 +67,7 @@ pub struct Child {
     /// is [wanted](crate::Command::merged).
     pub merged: Option<MergedReader>,
     argv: Vec<OsString>,
+    ok_codes: Vec<i32>,
     shared: Arc<SharedChild>,
     /// Tells that its output is not read.
     watch: Arc<StallWatch>,
@@ -204,6 +205,7 @@ pub(crate) fn spawn(
         stderr,
         merged,
         argv: spec.argv.clone(),
+        ok_codes: spec.ok_codes.clone(),
         shared,
         watch,
         last_words_of: spec.last_words_of(),
@@ -239,6 +241,11 @@ impl Child {
     /// The program and its arguments.
     pub fn argv(&self) -> &[OsString] {
         &self.argv
+    }
+
+    /// The exit codes that mean success, besides 0.
+    pub(crate) fn ok_codes(&self) -> &[i32] {
+        &self.ok_codes
     }
 
     /// The program and its arguments in a line, as errors have it: quoted for a shell, and 400

@@ -185,7 +185,26 @@ impl<'a> Command<'a> {
         self
     }
 
-    /// Makes an exit with anything but code 0 an [`Error::Failed`].
+    /// Has these exit codes mean success, as 0 does: `grep` exits with 1 if nothing matches,
+    /// `diff` if there is a difference. They are what [`Output::success`], the report of a child
+    /// and a [map](crate::map) go by, and a [pipeline](crate::Pipeline) of which this is a stage.
+    ///
+    /// ```
+    /// use procwright::Command;
+    ///
+    /// let output = Command::new("grep").arg("pear").ok_codes([1]).check().run()?;
+    /// assert_eq!(output.status().code(), Some(1));
+    /// assert!(output.success());
+    /// # Ok::<(), procwright::Error>(())
+    /// ```
+    #[must_use]
+    pub fn ok_codes(mut self, codes: impl IntoIterator<Item = i32>) -> Self {
+        self.spec.ok_codes.extend(codes);
+        self
+    }
+
+    /// Makes an exit with anything but code 0, or one of [`ok_codes`](Command::ok_codes), an
+    /// [`Error::Failed`].
     #[must_use]
     pub fn check(mut self) -> Self {
         self.check = true;

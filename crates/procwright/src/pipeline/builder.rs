@@ -337,7 +337,8 @@ impl<'a> Pipeline<'a> {
     }
 
     /// Has these exit codes of a stage, which counts from 0, mean success, as 0 does: `grep`
-    /// exits with 1 if nothing matches.
+    /// exits with 1 if nothing matches. So do the [`ok_codes`](Command::ok_codes) of the command
+    /// itself.
     pub fn ok_codes(mut self, stage: usize, codes: impl IntoIterator<Item = i32>) -> Self {
         self.ok_codes.entry(stage).or_default().extend(codes);
         self

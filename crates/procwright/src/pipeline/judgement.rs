@@ -104,8 +104,8 @@ impl StageEnd<'_> {
     }
 
     fn ended_well(&self) -> bool {
-        let allowed = |code| code == 0 || self.ok_codes.contains(&code);
-        self.report.status.code().is_some_and(allowed)
+        let is_allowed = |code| self.ok_codes.contains(&code);
+        self.report.exited_well() || self.report.status.code().is_some_and(is_allowed)
     }
 
     /// True if it ended as programs do that write to a pipe which nobody reads.

@@ -123,6 +123,7 @@ impl Child {
             pid: self.pid(),
             status: end.exit,
             reason,
+            ok_codes: self.ok_codes().to_vec(),
             limit,
             duration: end.duration,
             stop_duration,

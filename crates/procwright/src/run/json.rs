@@ -168,6 +168,7 @@ mod tests {
                 core: false,
             },
             reason: Reason::Timeout,
+            ok_codes: Vec::new(),
             limit: Some(ReachedLimit::Time(Duration::from_secs(1))),
             duration: Duration::from_millis(1500),
             stop_duration: Some(Duration::from_millis(500)),

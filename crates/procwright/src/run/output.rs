@@ -28,6 +28,8 @@ pub struct Report {
     pub status: Exit,
     /// Why the run is over.
     pub reason: Reason,
+    /// The exit codes that mean success, besides 0.
+    pub ok_codes: Vec<i32>,
     /// The limit that the run reached; none if it reached none, or the caller holds the
     /// child.
     pub limit: Option<ReachedLimit>,
@@ -245,7 +247,8 @@ impl Output {
         self.report.status
     }
 
-    /// True if the run ended by itself and its program with code 0.
+    /// True if the run ended by itself and its program with code 0, or one of the
+    /// [`ok_codes`](crate::Command::ok_codes).
     pub fn success(&self) -> bool {
         self.report.success()
     }
@@ -261,9 +264,16 @@ impl Output {
 }
 
 impl Report {
-    /// True if the run ended by itself and its program with code 0.
+    /// True if the run ended by itself and its program with code 0, or one of
+    /// [`ok_codes`](Report::ok_codes).
     pub fn success(&self) -> bool {
-        self.reason == Reason::Finished && self.status.success()
+        self.reason == Reason::Finished && self.exited_well()
+    }
+
+    /// True if the program exited with code 0 or one that is allowed, whatever ended the run.
+    pub(crate) fn exited_well(&self) -> bool {
+        let is_allowed = |code| code == 0 || self.ok_codes.contains(&code);
+        self.status.code().is_some_and(is_allowed)
     }
 
     /// The command as a shell takes it; of a long one the beginning and the end.

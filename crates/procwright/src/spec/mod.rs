@@ -146,6 +146,8 @@ pub struct Spec {
     pub keep_full: Option<PathBuf>,
     /// True to record in which order the two streams were read.
     pub merged: bool,
+    /// Exit codes that mean success, besides 0.
+    pub ok_codes: Vec<i32>,
     /// Time for which a child of `spawn` may be unable to go on because nobody reads
     /// its output before a wait for it says so: 30 s unless it is set. Without a
     /// meaning for `run`, which reads.
@@ -325,6 +327,7 @@ impl Spec {
             limit: None,
             keep_full: None,
             merged: false,
+            ok_codes: Vec::new(),
             stall_after: Timeout::after(STALL_AFTER),
         }
     }

@@ -71,6 +71,7 @@ impl Spec {
                 "pass the number of a group, or 0 for a new one",
             ));
         }
+        self.check_ok_codes()?;
         self.check_pass_fds()?;
         self.check_paths()?;
         Launch::new(self)
@@ -160,6 +161,17 @@ impl Spec {
             ));
         }
         Ok(())
+    }
+
+    fn check_ok_codes(&self) -> Result<(), Invalid> {
+        match self.ok_codes.iter().find(|code| !(0..=255).contains(*code)) {
+            None => Ok(()),
+            Some(code) => Err(Invalid::new(
+                "ok_codes",
+                format!("has {code}, with which no program exits"),
+                "name exit codes, from 0 to 255",
+            )),
+        }
     }
 
     fn check_run(&self) -> Result<(), Invalid> {

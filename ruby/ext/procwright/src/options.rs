@@ -115,6 +115,7 @@ impl Options<'_> {
         spec.stdout = self.sink("stdout")?;
         spec.stderr = self.sink("stderr")?;
         spec.merged = self.get("merged")?;
+        spec.ok_codes = each(self.get("ok_codes")?, TryConvert::try_convert)?;
         spec.keep_full = self.path("keep_full")?;
         self.add_limits(&mut spec)?;
         Ok(spec)

@@ -27,6 +27,8 @@ pub(crate) fn hash(ruby: &Ruby, report: &Report) -> Result<RHash, Error> {
         "reason",
         ruby.to_symbol(report.reason.name()).into_value_with(ruby),
     )?;
+    let ok_codes = ruby.ary_from_iter(report.ok_codes.iter().copied());
+    put("ok_codes", ok_codes.into_value_with(ruby))?;
     put(
         "duration",
         report.duration.as_secs_f64().into_value_with(ruby),

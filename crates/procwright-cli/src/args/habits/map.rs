@@ -134,9 +134,7 @@ pub(super) fn instead(name: &str) -> Option<&'static str> {
             "have each command keep its own: procwright map procwright run --keep-full {#}.out \
              CMD {} writes stdout to 1.out, 2.out, …, stderr to 1.out.stderr"
         }
-        "--ok" | "--ok-code" | "--ok-codes" => {
-            "have a shell look at the exit code: sh -c 'CMD \"$0\" || [ $? -eq 1 ]' {}"
-        }
+        "--ok-code" | "--ok-codes" => "--ok CODE, as in --ok 1 for a grep that may find nothing",
         "--load" | "--memfree" | "--memsuspend" | "--noswap" | "--max-load" => {
             "--parallel N alone says how many run at a time"
         }

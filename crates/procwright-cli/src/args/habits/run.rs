@@ -213,9 +213,8 @@ fn of_its_output(name: &str) -> Option<&'static str> {
             "--log FILE appends both streams to a file, and shows them as well"
         }
         "-a" | "--append" => "leave it out: --log FILE appends; --keep-full FILE begins a new file",
-        "--ok" | "--ok-code" | "--ok-codes" | "--expect-exit" => {
-            "our exit code is the program's, for the shell to look at: procwright run CMD || \
-             [ $? -eq 1 ]"
+        "--ok-code" | "--ok-codes" | "--expect-exit" | "--success-exit-status" => {
+            "--ok CODE, as in --ok 1 for a grep that may find nothing"
         }
         "--output-error" | "-p" => "--log FILE --log-strict: 125 if the file is not whole",
         "--ignore-interrupts" => "leave it out: what is written last comes through, too",

@@ -5,10 +5,10 @@ use serde_json::{Map, Value};
 use super::error::JournalError;
 use crate::spec::Spec;
 
-/// Members of a spec that say how long one waits for the program, how it is stopped and what is
-/// kept of its output. A command that is run with others of them is still that command. Ignored
+/// Members of a spec that say how long one waits for the program, how it is stopped, what is
+/// kept of its output and which of its ends is a success. A command that is run with others of them is still that command. Ignored
 /// signals are among them since the command line passes on those that its caller ignores.
-const NOT_COUNTED: [&str; 10] = [
+const NOT_COUNTED: [&str; 11] = [
     "timeout",
     "idle_timeout",
     "stop",
@@ -16,6 +16,7 @@ const NOT_COUNTED: [&str; 10] = [
     "limit",
     "keep_full",
     "merged",
+    "ok_codes",
     "stall_after",
     "die_with_parent",
     "ignored_signals",
@@ -122,6 +123,7 @@ mod tests {
             plain
         );
         assert_eq!(key(|spec| spec.merged = true), plain);
+        assert_eq!(key(|spec| spec.ok_codes = vec![1]), plain);
         assert_eq!(key(|spec| spec.stdout = Sink::Relay), plain);
         let changes: [fn(&mut Spec); 6] = [
             |spec| spec.argv.push("-9".into()),

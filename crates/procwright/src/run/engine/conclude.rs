@@ -90,6 +90,7 @@ impl<M: Memory> Run<'_, M> {
                 pid: running.pid(),
                 status,
                 reason,
+                ok_codes: self.spec.ok_codes.clone(),
                 limit: reached(&self.spec, reason),
                 duration,
                 stop_duration,

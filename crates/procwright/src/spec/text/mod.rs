@@ -109,6 +109,7 @@ struct Members {
     #[serde(with = "As::<Option<Text>>")]
     keep_full: Option<PathBuf>,
     merged: bool,
+    ok_codes: Vec<i32>,
     #[serde(with = "As::<SecondsText>")]
     stall_after: Timeout,
 }

@@ -55,6 +55,7 @@ fn full() -> Spec {
     });
     spec.keep_full = Some("full".into());
     spec.merged = true;
+    spec.ok_codes = vec![1, 2];
     spec.stall_after = Timeout::NEVER;
     spec
 }
