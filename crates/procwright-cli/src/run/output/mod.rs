@@ -10,10 +10,7 @@ mod timestamp;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use procwright::process::Exit;
-use procwright::{
-    BoxError, Command, Error, Output, Overflow, Piece, Reason, Report, Sink, Spec, Tap,
-};
+use procwright::{BoxError, Command, Error, Output, Overflow, Piece, Sink, Spec, Tap};
 
 use super::progress::RunProgress;
 use crate::args::RunArgs;
@@ -129,7 +126,7 @@ impl Outputs {
         };
         if let Some(quiet) = &self.quiet {
             match result {
-                Ok(output) if again || succeeded(&output.report) => quiet.discard(),
+                Ok(output) if again || output.success() => quiet.discard(),
                 _ => quiet.show(),
             }
         }
@@ -167,10 +164,6 @@ impl Outputs {
     pub(super) fn log_figures(&self) -> Option<LogFigures> {
         self.log.as_ref().map(|log| log.figures())
     }
-}
-
-fn succeeded(report: &Report) -> bool {
-    report.reason == Reason::Finished && report.status == Exit::Code(0)
 }
 
 /// Takes both streams, and passes them on to those of this command.
