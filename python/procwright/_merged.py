@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from . import _core
 from ._generic import Generic, Text
+from ._hinted import hinted
 from ._invalid import bad_type
-from ._record import Record
 from ._stream import Figures, Gap, encoded_separator, frame_of, without_end
 
 TYPE_CHECKING = False
@@ -14,34 +14,49 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Literal, Self, overload
 
-
-class MergedLine(Record, Generic[Text]):
-    """A line of one of the two outputs."""
-
-    __slots__ = ("stream", "time", "line", "ambiguous")
-
-    def __init__(
-        self,
-        stream: Literal["stdout", "stderr"],
-        time: float,
-        line: Text,
-        ambiguous: bool = False,
-    ) -> None:
-        #: The output, "stdout" or "stderr".
-        self.stream = stream
-        #: The time when its end was read out of the pipe, in seconds since 1970.
-        self.time = time
-        #: The line, with its end unless `lines` has cut it; `str` if text was asked for.
-        self.line: Text = line
-        #: True if it may have been written before lines of the other output that were given
-        #: before: both had bytes to read, and nobody knows which was first.
-        self.ambiguous = ambiguous
-
-    def __iter__(self) -> Iterator[Any]:
-        """For `stream, time, line = item`."""
-        return iter((self.stream, self.time, self.line))
+    _Name = Literal["stdout", "stderr"]
+    _Pair = tuple[_Name, Text]
+else:
+    _Pair = tuple
 
 
+class MergedLine(_Pair[Text]):
+    """A line of one of the two outputs: a pair of "stdout" or "stderr" and the line, as a `Piece`
+    is, so that `for stream, line in child.merged` takes each apart."""
+
+    #: The time when its end was read out of the pipe, in seconds since 1970.
+    time: float
+    #: True if it may have been written before lines of the other output that were given
+    #: before: both had bytes to read, and nobody knows which was first.
+    ambiguous: bool
+
+    def __new__(cls, stream: _Name, time: float, line: Text, ambiguous: bool = False) -> Self:
+        made = super().__new__(cls, (stream, line))
+        made.time = time
+        made.ambiguous = ambiguous
+        return made
+
+    @property
+    def stream(self) -> _Name:
+        """The output, "stdout" or "stderr"."""
+        return self[0]
+
+    @property
+    def line(self) -> Text:
+        """The line, with its end unless `lines` has cut it; `str` if text was asked for."""
+        return self[1]
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return self[0], self.time, self[1], self.ambiguous
+
+    def __repr__(self) -> str:
+        return (
+            f"MergedLine(stream={self[0]!r}, time={self.time!r}, line={self[1]!r}, "
+            f"ambiguous={self.ambiguous!r})"
+        )
+
+
+@hinted
 class Merged(_core.Merged, Generic[Text]):
     """Iterates over the lines of both outputs, in the order in which they came.
 

@@ -328,9 +328,9 @@ def dropping(child):
 def test_whoever_asks_for_lines_of_both_alone_meets_no_gap(child):
     it = dropping(child)
     kept = 0
-    for stream, read_at, line in it.merged:
-        assert (stream, type(read_at)) == ("stdout", float)
-        kept += len(line)
+    for item in it.merged:
+        assert (item.stream, type(item.time)) == ("stdout", float)
+        kept += len(item.line)
     assert 0 < kept == 160_000 - it.merged.figures.dropped_bytes < 160_000
 
 

@@ -207,8 +207,12 @@ def both_as_one() -> None:
     assert_type(child.stdout, None)
     for item in child.merged:
         assert_type(item.line, str)
+    assert_type(next(child.merged), MergedLine[str])
+    for stream, line in child.merged:
+        assert_type(line, str)
+        assert stream == "stdout" or line.removesuffix("\n")
     for one in procwright.spawn(LS, merged=True).merged.lines(b"\0"):
-        if isinstance(one, MergedLine):
+        if not isinstance(one, Gap):
             assert_type(one.line, bytes)
 
 
