@@ -55,7 +55,6 @@
 #   _keeper                              a child that nobody keeps
 #   _options, _outcome, _watched         options for the core; its results; what can be waited for
 #   _keywords                            types of the options of run, spawn, map and pipeline
-#   _hinted                              methods that tell of parameters of others
 #   _refused, _unknown, _line            refused options; parameters of others; lines for lists
 #   _run_errors, _queue                  exceptions of runs; Python half of queues
 #   _pipeline_streams                    the streams of a pipeline, for type checkers alone
@@ -76,6 +75,7 @@
 #   _journal                             the file by which a map knows what was done
 #   _arguments, _timeout                 values of parameters; seconds
 #   _pickled                             places of pickled invitations that nobody loads
+#   _hinted                              methods that tell of parameters of others
 #   _errors, _queue_errors, _invalid     exceptions; InvalidValue is light, the others are not
 #   _words, _missing                     seconds and exceptions in words; attributes of others
 #   _record, _async                      values with parts; event loops

@@ -22,7 +22,7 @@ from ._child import LeftOff, read_so_far
 from ._errors import WaitTimeout
 from ._generic import Both, Err, Generic, In, Out
 from ._held import HeldAt
-from ._hinted import STOP, hinted
+from ._hinted import hinted
 from ._process import as_stop
 from ._record import Status, Survivor
 from ._result import Result
@@ -47,6 +47,7 @@ else:
     Streams = Generic
 
 
+@hinted
 class Child(Streams[Out, Err, In, Both]):
     """A program that was started: what `aio.spawn` gives. A `procwright.Child` whose calls that
     may wait are awaited, and whose streams are anyio's.
@@ -73,6 +74,8 @@ class Child(Streams[Out, Err, In, Both]):
         self.stderr = self._output(child.stderr)
         #: The lines of both outputs in one stream, None unless that was asked for.
         self.merged = None
+        #: What stood before the match of the latest `wait_for`, as of `procwright.Child`.
+        self.before = None
         stdin: Any = child.stdin
         if stdin is not None:
             self.stdin = TextWriter(stdin, core) if child._decoding else Writer(stdin, core)
@@ -283,7 +286,10 @@ class Child(Streams[Out, Err, In, Both]):
                 if one is not None and one._stream in searched:
                     held.enter_context(one._guard)
             await checkpoint()
-            return await self._search(searching(child, searched, child._decoding, pattern, timeout))
+            steps = searching(child, searched, child._decoding, pattern, timeout)
+            match = await self._search(steps)
+            self.before = child.before
+            return match
 
     async def _search(
         self, steps: Generator[Sleep | EndWait | Look, Any, re.Match[Any]]
@@ -498,11 +504,6 @@ class Child(Streams[Out, Err, In, Both]):
 
     def __repr__(self) -> str:
         return repr(self._child).replace("procwright.Child", "procwright.aio.Child", 1)
-
-
-# To type checkers it stays the `async def` that it is.
-if not TYPE_CHECKING:
-    Child.stop = hinted(STOP)(Child.stop)
 
 
 _NOT_ITERABLE = (

@@ -7,6 +7,7 @@ from ._aio_pipeline import pipeline
 from ._aio_pipeline_child import spawn_pipeline
 from ._aio_run import run, spawn
 from ._generic import How
+from ._hinted import hinted
 from ._late_calls import of_many, of_one
 from ._said import SaidCommand, SaidPipeline
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ._types import Args, Fixed, Open, StageFn
 
 
+@hinted
 class Command(SaidCommand[How]):
     """A `procwright.Command` for event loops: `run` is awaited, `spawn` gives an `aio.Child`."""
 
@@ -57,6 +59,7 @@ class Command(SaidCommand[How]):
         return Pipeline(stages, {})
 
 
+@hinted
 class Pipeline(SaidPipeline):
     """A `procwright.Pipeline` for event loops: `run` is awaited, and `spawn` gives an
     `aio.PipelineChild`."""

@@ -8,6 +8,7 @@ from . import _core
 from ._aio_sleep import ThreadCall
 from ._aio_wait import Process, wait
 from ._errors import LivenessError
+from ._hinted import hinted
 from ._liveness import _over, _timeout_error, process_seen
 from ._timeout import seconds
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ._types import Seconds
 
 
+@hinted
 class LivenessMonitor:
     """Knows whether a peer lives: a `procwright.LivenessMonitor` whose waits are awaited.
 

@@ -7,6 +7,7 @@ from anyio.lowlevel import checkpoint
 from . import _map
 from ._aio_sleep import ThreadCall, in_thread
 from ._generic import Err, Generic, Out
+from ._hinted import hinted
 from ._piece import Order
 
 TYPE_CHECKING = False
@@ -37,6 +38,7 @@ def map(
 map.__wrapped__ = _map.map  # type: ignore[attr-defined]
 
 
+@hinted
 class Map(Generic[Out, Err, Order]):
     """A map under way: an asynchronous iterator of `Ended`, and an asynchronous context manager.
 

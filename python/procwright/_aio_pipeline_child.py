@@ -14,6 +14,7 @@ from ._aio_text import TextReader, TextWriter
 from ._aio_told import has_waited, in_place_of, tell
 from ._child import LeftOff
 from ._generic import Err, Generic, In, Out
+from ._hinted import hinted
 from ._late_calls import of_many, on_top
 from ._pipeline import PipelineResult
 from ._record import Survivor
@@ -50,6 +51,7 @@ def spawn_pipeline(
 spawn_pipeline.__wrapped__ = _spawn_pipeline.spawn_pipeline  # type: ignore[attr-defined]
 
 
+@hinted
 class PipelineChild(PipelineStreams[Out, Err, In]):
     """Programs joined by pipes that were started: what `aio.spawn_pipeline` gives. A
     `procwright.PipelineChild` whose calls that may wait are awaited, and whose streams are anyio's.

@@ -12,6 +12,7 @@ from . import _core
 from ._aio_sleep import ThreadCall, first
 from ._aio_stream import Turns
 from ._arguments import instance, number
+from ._hinted import hinted
 from ._queue import _wait
 from ._queue_errors import (
     Closed,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 _ROOM_S = 1.0
 
 
+@hinted
 class _End:
     """What both ends have in common: the turns that tasks have at an end, which has room for one,
     and others of the loop beside those who never have to wait."""
@@ -69,6 +71,7 @@ class _End:
         return True
 
 
+@hinted
 class Receiver(_End):
     """Receives from a queue on an event loop: a `queue.Receiver` whose waits are awaited.
 
@@ -192,6 +195,7 @@ class Receiver(_End):
         return _shown(self, self.receiver.closed)
 
 
+@hinted
 class Sender(_End):
     """Sends to a queue on an event loop: a `queue.Sender` whose waits are awaited.
 

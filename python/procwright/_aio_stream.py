@@ -14,6 +14,7 @@ from ._aio_sleep import first, in_thread
 from ._arguments import data as checked_data
 from ._arguments import items, number
 from ._async import readable
+from ._hinted import hinted
 from ._stream import Gap, frame_of, refuse_size
 from ._timed import look_at_child
 from ._timeout import Deadline
@@ -99,6 +100,7 @@ def whole_lines(data: Any, newline: Any) -> list[Any]:
     return [*(line + newline for line in lines), *([rest] if rest else [])]
 
 
+@hinted
 class Output:
     """What the streams out of a child have in common, binary or text."""
 
@@ -204,6 +206,7 @@ def _size(found: Any) -> int:
     return len(found) if isinstance(found, (bytes, str)) else 0
 
 
+@hinted
 class Reader(Output, ByteReceiveStream):
     """Bytes out of a child: its stdout or stderr. A `ByteReceiveStream` of anyio's.
 
@@ -373,6 +376,7 @@ class Items:
         return self._made.pop(0)
 
 
+@hinted
 class Writer(ByteSendStream):
     """Bytes into a child: its stdin. A `ByteSendStream` of anyio's.
 

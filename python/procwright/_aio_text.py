@@ -11,6 +11,7 @@ from ._aio_sleep import first
 from ._aio_stream import Items, Output, Reader, Writer, no_attribute, whole_lines
 from ._arguments import items
 from ._generic import Generic, Text
+from ._hinted import hinted
 from ._invalid import bad_type
 
 TYPE_CHECKING = False
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ._types import Seconds
 
 
+@hinted
 class TextReader(Output, ObjectReceiveStream[str]):
     """Text out of a child: its stdout or stderr. An `ObjectReceiveStream[str]` of anyio's, as
     its `TextReceiveStream`.
@@ -147,6 +149,7 @@ class TextReader(Output, ObjectReceiveStream[str]):
         return self._stream.blocked_s
 
 
+@hinted
 class TextWriter(ObjectSendStream[str]):
     """Text into a child: its stdin. An `ObjectSendStream[str]` of anyio's, as its
     `TextSendStream`.
@@ -232,6 +235,7 @@ class TextWriter(ObjectSendStream[str]):
         return f"<procwright.aio.TextWriter {self.label}{state}>"
 
 
+@hinted
 class Merged(Output, Generic[Text]):
     """Iterates over the lines of both outputs, in the order in which they came.
 

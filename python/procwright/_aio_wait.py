@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import _core, _process
 from ._aio_sleep import in_thread
 from ._arguments import callback as checked_callback
+from ._hinted import hinted
 from ._process import as_stop
 from ._record import Survivor
 from ._wait import as_completed_async, wait_async_calling
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     _T = TypeVar("_T")
 
 
+@hinted
 class Process(_process.AnyProcess):
     """A process, of this program or not: a `procwright.Process` whose waits and stops are
     awaited."""

@@ -15,6 +15,7 @@ from ._fake_pipeline import replayed
 from ._fake_reply import Err, Out, Reply, _data_of, _of_dict
 from ._fake_run import take_input
 from ._fan import row
+from ._hinted import hinted
 from ._invalid import InvalidValue, bad_value
 from ._outcome import result_of
 from ._pipeline import result_of as of_pipeline
@@ -43,6 +44,7 @@ class _Recorded:
         self.is_used = False
 
 
+@hinted
 class Cassette(Player):
     """Records what programs do, and replays it in their place.
 

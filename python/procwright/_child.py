@@ -8,7 +8,7 @@ from . import _core
 from ._arguments import data, number, word
 from ._generic import Both, Err, Generic, In, Out
 from ._held import HELD_AFTER_S, Alone, go_on
-from ._hinted import STOP, TERMINATE, hinted
+from ._hinted import hinted
 from ._invalid import InvalidValue, bad_type, bad_value
 from ._opened import opened_reader, opened_writer
 from ._options import quoted
@@ -50,6 +50,7 @@ else:
 _WORTH_A_LOOK_S = 0.1
 
 
+@hinted
 class Child(Streams[Out, Err, In, Both]):
     """A program that was started: what `spawn` gives.
 
@@ -111,6 +112,10 @@ class Child(Streams[Out, Err, In, Both]):
         self.stderr = None
         #: The lines of both outputs in one stream, None unless that was asked for.
         self.merged = None
+        #: What stood before the match of the latest `wait_for` that has found one: all that it has
+        #: passed over, of both outputs unless it was given a `stream`, and of more than 1 MiB the
+        #: end. None before that.
+        self.before = None
         self._callers: list[LineCaller] = []
         self._failures = failures
         self._receiver: _core.Receiver | None = None
@@ -413,7 +418,8 @@ class Child(Streams[Out, Err, In, Both]):
         one that is not complete when nothing more comes for the moment: a prompt has
         no newline. All up to the end of the match is consumed, with the line's end if
         nothing else is behind it; what is behind it stays, on the same line too. A match
-        of nothing takes the line. `ready\\n` waits for the end of the line.
+        of nothing takes the line. `ready\\n` waits for the end of the line. What was passed over
+        is `before` of the child.
 
         Raises `MatchTimeout`, a `WaitTimeout`, if the time comes first, and
         `EndedBeforeMatch` if the streams end, or the child fails, without a match:
@@ -459,12 +465,10 @@ class Child(Streams[Out, Err, In, Both]):
                 # Whoever drops it now has ended it.
                 self._leave()
 
-    @hinted(TERMINATE)
     def terminate(self) -> None:
         """Sends SIGTERM. Nothing if it has ended."""
         self.send_signal("TERM")
 
-    @hinted(TERMINATE)
     def kill(self) -> None:
         """Sends SIGKILL. Nothing if it has ended.
 
@@ -508,7 +512,6 @@ class Child(Streams[Out, Err, In, Both]):
             )
         self._core.resize(rows, columns)
 
-    @hinted(STOP)
     def stop(self, stop: _core.Stop | str | Signals | None = None) -> list[Survivor]:
         """Ends it as `stop` or its own says, with its descendants by default, and reaps it.
 
@@ -644,12 +647,11 @@ class Child(Streams[Out, Err, In, Both]):
 
     def _has_rest(self, stream: Any) -> bool:
         """Whether something of a stream is unread, or may come."""
-        figures = None if stream.closed else stream.figures
-        if figures is None:
-            return False
+        # Before the figures: what comes between the two looks is in these.
         out, err = self._core.open_outputs()
         may_come = out if stream is self.stdout else err if stream is self.stderr else out or err
-        return figures.lag_bytes > 0 or may_come
+        figures = None if stream.closed else stream.figures
+        return figures is not None and (may_come or figures.lag_bytes > 0)
 
     def receiver(self) -> _core.Receiver:
         """The queue to which it sends, if it was spawned with `channel="from_child"`.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ._generic import How
+from ._hinted import hinted
 from ._late_calls import of_many, of_one
 from ._pipeline import OF_EACH_STAGE, pipeline
 from ._run import run
@@ -30,6 +31,7 @@ OF_PIPELINE = OF_EACH_STAGE.union(
 )
 
 
+@hinted
 class Command(SaidCommand[How]):
     """A program, its arguments and its options: a value that starts nothing, made by `cmd`.
 
@@ -69,6 +71,7 @@ class Command(SaidCommand[How]):
         return Pipeline(stages, {})
 
 
+@hinted
 class Pipeline(SaidPipeline):
     """Commands of which each is to write into the next one, joined by `|`, with functions and a
     `Fan` among them: a value that starts nothing."""

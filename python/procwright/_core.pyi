@@ -480,7 +480,12 @@ class Reader:
         the call may be made again.
         """
 
-    def read1(self, size: int | None = -1, /) -> bytes: ...
+    def read1(self, size: int | None = -1, /, *, timeout: Seconds | None = None) -> bytes:
+        """Reads what has come, and waits only for the first byte; b"" at the end.
+
+        With a timeout it raises `WaitTimeout` if nothing has come by then.
+        """
+
     def readinto(self, buffer: WriteableBuffer, /) -> int:
         """Reads until `buffer` is full or the stream ends. How many bytes."""
 

@@ -187,7 +187,11 @@ class _Shared:
 
     def _done(self, index: int, future: Future[Any]) -> None:
         kind, parts, line = _outcome(future)
-        ok = kind == "ran" and parts["reason"] == "finished" and parts["status"][1] in (0, *parts["ok_codes"])
+        ok = (
+            kind == "ran"
+            and parts["reason"] == "finished"
+            and parts["status"][1] in (0, *parts["ok_codes"])
+        )
         if kind == "ran":
             is_stopped = parts["reason"] == "cancelled"
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ._hinted import hinted
 from ._holder import Holder
 from ._record import Record
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from ._types import RawWaiting
 
 
+@hinted
 class Waiting(Record):
     """What a program waits for; `str()` says it in words.
 
@@ -51,6 +53,7 @@ class Waiting(Record):
         return self.text
 
 
+@hinted
 class Diagnosis(Record):
     """Why a program does not end; `str()` says it as `procwright doctor` does.
 

@@ -43,6 +43,7 @@ _installed: list[Player] = []
 _change = threading.Lock()
 
 
+@hinted
 class Player:
     """What stands in the place of the core, in all threads, while its block lasts."""
 
@@ -217,6 +218,7 @@ def _reasons(error: BaseException) -> list[BaseException]:
     return found
 
 
+@hinted
 class Registered:
     """A pattern of arguments, and what answers them."""
 
@@ -292,22 +294,7 @@ def _times(count: int) -> str:
     return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
-_ANSWER = "use answer: a Reply, a Result, an exception, or a function of the Call"
-#: Parameters that others have for what is registered.
-_OF_OTHERS = {
-    "callback": _ANSWER,
-    "code": "use returncode",
-    "exit_code": "use returncode",
-    "occurrences": "use times",
-    "out": "use stdout",
-    "output": "use stdout",
-    "pid": "it is nobody's: leave it out",
-    "return_value": _ANSWER,
-    "side_effect": _ANSWER,
-    "wait": "a pause is a step of the Reply: Reply([Pause(0.1), Out('text')])",
-}
-
-
+@hinted
 class Fake(Player):
     """Programs that a test plays, while the `with` block lasts, for every thread.
 
@@ -342,7 +329,6 @@ class Fake(Player):
         with self._lock:
             return list(self._registered)
 
-    @hinted(_OF_OTHERS)
     def register(
         self,
         args: _Pattern,
@@ -394,7 +380,6 @@ class Fake(Player):
             raise bad_type("answer", answer, hint)
         return self._add(args, answer, times, when)
 
-    @hinted(_OF_OTHERS)
     def allow(
         self,
         args: _Pattern,

@@ -8,6 +8,7 @@ import os
 from ._arguments import data as checked_data
 from ._arguments import items, number
 from ._errors import _spawn_error
+from ._hinted import hinted
 from ._invalid import InvalidValue, bad_type, bad_value
 from ._record import Record
 from ._result import Result
@@ -35,6 +36,7 @@ def _bytes(name: str, value: Any) -> bytes:
         raise bad_value(name, value, _DATA) from None
 
 
+@hinted
 class Out(Record):
     """A fake program writes this to its stdout."""
 
@@ -45,6 +47,7 @@ class Out(Record):
         self.data = _bytes("data", data)
 
 
+@hinted
 class Err(Record):
     """A fake program writes this to its stderr."""
 
@@ -55,6 +58,7 @@ class Err(Record):
         self.data = _bytes("data", data)
 
 
+@hinted
 class In(Record):
     """A fake program reads this from its stdin; without data all, to the end.
 
@@ -68,6 +72,7 @@ class In(Record):
         self.data = None if data is None else _bytes("data", data)
 
 
+@hinted
 class Pause(Record):
     """A fake program does nothing for so long.
 
@@ -89,6 +94,7 @@ def _too_long(name: str, value: Any) -> InvalidValue:
     return bad_value(name, value, "pass a time, 0 or more; Hang() is for ever")
 
 
+@hinted
 class Hang(Record):
     """A fake program does not end by itself: a timeout, a cancel, a signal or a stop ends it."""
 
@@ -98,6 +104,7 @@ class Hang(Record):
 _STEPS = (Out, Err, In, Pause, Hang)
 
 
+@hinted
 class Reply(Record):
     """What a fake program does.
 

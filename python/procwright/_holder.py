@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ._hinted import hinted
 from ._record import Record
 
 TYPE_CHECKING = False
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from ._process import Process
 
 
+@hinted
 class Holder(Record):
     """A process that holds a pipe of the run.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ._arguments import encoded, file_name
+from ._hinted import hinted
 from ._invalid import InvalidValue
 
 TYPE_CHECKING = False
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from ._types import StrOrBytesPath
 
 
+@hinted
 class Journal:
     """A file that notes what was started and has ended, by which a later map knows it.
 

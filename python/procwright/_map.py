@@ -7,6 +7,7 @@ import os
 from . import _core
 from ._arguments import callback, instance, number, pairs, refuse_closed
 from ._generic import Err, Generic, Out
+from ._hinted import hinted
 from ._invalid import InvalidValue, _WrongType, bad_type, bad_value, shown
 from ._journal import Journal, journal_of
 from ._options import RUN, argv, event_hook, given_args, translated
@@ -324,6 +325,7 @@ class _Given:
         return lines.taps(self._next, captured, decoding)
 
 
+@hinted
 class Map(Generic[Out, Err, Order]):
     """A map under way: an iterator of `Ended`, and a context manager."""
 
@@ -489,6 +491,7 @@ def _error_of(result: Result[Any, Any, Any], raw: Any) -> BaseException | None:
     return None
 
 
+@hinted
 class Ended(Generic[Out, Err, Order]):
     """A command of a map, and what became of it."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ._arguments import size, word
+from ._hinted import hinted
 from ._invalid import InvalidValue
 from ._record import Record
 
@@ -14,6 +15,7 @@ _POLICIES = ("spill", "block", "drop_oldest", "drop_newest", "fail")
 _MEMORY = 16 << 20
 
 
+@hinted
 class Overflow(Record):
     """The policy for output that is not read as fast as it comes.
 

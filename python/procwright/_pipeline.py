@@ -6,6 +6,7 @@ from . import _core, _starting
 from ._arguments import callback, flag, items, number, pairs, word
 from ._fan import Fan, spread
 from ._generic import Generic, Out
+from ._hinted import hinted
 from ._invalid import InvalidValue, bad_type, bad_value, shown
 from ._late_calls import given_to, is_late, of_many
 from ._options import COMMON, argv, event_hook, given_args, translated
@@ -503,6 +504,7 @@ def _at_the_end(figures: Figures) -> dict[str, Any]:
     return {name: getattr(figures, name) for name in _FIGURES_AT_THE_END}
 
 
+@hinted
 class Stage(Result):
     """What became of one stage: a `Result`, and its judgement."""
 
@@ -537,6 +539,7 @@ class Stage(Result):
         return parts
 
 
+@hinted
 class PipelineResult(Generic[Out]):
     """All that came of a pipeline.
 

@@ -9,6 +9,7 @@ from ._child import LeftOff, encoded_input, open_stream, read_so_far
 from ._errors import WaitTimeout
 from ._generic import Err, Generic, In, Out
 from ._held import Alone
+from ._hinted import hinted
 from ._invalid import bad_value
 from ._opened import opened_reader, opened_writer
 from ._options import quoted_pipeline
@@ -33,6 +34,7 @@ else:
     PipelineStreams = Generic
 
 
+@hinted
 class PipelineChild(PipelineStreams[Out, Err, In]):
     """Programs joined by pipes that were started: what `spawn_pipeline` gives.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from . import _core
+from ._hinted import hinted
 from ._invalid import InvalidValue, bad_argument, bad_type, bad_value, shown
 from ._record import Status, Survivor
 from ._waiting import Waiting
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _NOT_GIVEN: Any = object()
 
 
+@hinted
 class AnyProcess:
     """What a `Process` has, here and on event loops: all but its waits and stops."""
 
@@ -171,6 +173,7 @@ class AnyProcess:
         raise TypeError("a Process cannot be pickled: pass its id, and make another of that")
 
 
+@hinted
 class Process(AnyProcess):
     """A process, of this program or not.
 

@@ -6,6 +6,7 @@ import os
 
 from ._arguments import number
 from ._generic import Err, Generic, Out
+from ._hinted import hinted
 from ._holder import Holder
 from ._piece import Kept, Order, pieces
 from ._record import Record, Status, Survivor
@@ -22,6 +23,7 @@ else:
     Captured = Generic
 
 
+@hinted
 class StreamInfo(Record):
     """The account of one pipe."""
 
@@ -71,6 +73,7 @@ class StreamInfo(Record):
         return parts
 
 
+@hinted
 class Result(Captured[StreamInfo, Out, Err, Order]):
     """All that came of a run.
 

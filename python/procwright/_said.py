@@ -9,6 +9,7 @@ from . import _late_calls
 from ._arguments import encoded
 from ._fan import Fan
 from ._generic import How
+from ._hinted import hinted
 from ._invalid import InvalidValue, bad_type, shown
 from ._late import LateCommand, LatePipeline
 from ._options import quoted, text_hint
@@ -159,6 +160,7 @@ def _keywords(options: Mapping[str, Any]) -> list[str]:
     return [f"{name}={value!r}" for name, value in options.items()]
 
 
+@hinted
 class SaidCommand(_Said, LateCommand[How]):
     """What a `Command` of `procwright` and one of `procwright.aio` have."""
 
@@ -263,6 +265,7 @@ def _refuse_unknown(function: str, options: Mapping[str, Any], known: frozenset[
             raise refusal(function, {name: value}, known, ())
 
 
+@hinted
 class SaidPipeline(_Said, LatePipeline):
     """What a `Pipeline` of `procwright` and one of `procwright.aio` have."""
 

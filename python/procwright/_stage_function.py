@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 
+from ._hinted import hinted
 from ._invalid import bad_type
 from ._record import Record
 
@@ -27,6 +28,7 @@ _HINT_LAST = (
 _HINT_TWO = "a function stands between two programs: make one function of both"
 
 
+@hinted
 class StageFunction(Record):
     """What became of a function between two programs."""
 

@@ -9,6 +9,7 @@ from abc import abstractmethod
 from . import _core
 from ._arguments import data as checked_data
 from ._arguments import items, number, word
+from ._hinted import hinted
 from ._invalid import bad_type, bad_value
 from ._record import Record
 from ._timed import line_within
@@ -83,6 +84,7 @@ class Figures(Record):
         self.blocked_s = raw["blocked_s"]
 
 
+@hinted
 class PipeFile:
     """The methods of every file, which a pipe mostly cannot do."""
 
@@ -161,6 +163,7 @@ class PipeFile:
         raise TypeError(f"a {type(self).__name__} cannot be pickled: read it, and pass the data")
 
 
+@hinted
 class ReadOnly(PipeFile):
     """A child's output."""
 
@@ -181,6 +184,7 @@ class ReadOnly(PipeFile):
         self._cannot("write: the child writes it")
 
 
+@hinted
 class WriteOnly(PipeFile):
     """A child's input."""
 
@@ -198,6 +202,7 @@ class WriteOnly(PipeFile):
         self._cannot("read: the child reads it")
 
 
+@hinted
 class Reader(_core.Reader, ReadOnly):
     """Bytes out of a child: its stdout or stderr.
 
@@ -335,6 +340,7 @@ class Reader(_core.Reader, ReadOnly):
             yield item if isinstance(item, bytes) else Gap(*item)
 
 
+@hinted
 class Writer(_core.Writer, WriteOnly):
     """Bytes into a child: its stdin.
 

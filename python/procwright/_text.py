@@ -8,6 +8,7 @@ import sys
 
 from . import _core
 from ._arguments import items
+from ._hinted import hinted
 from ._invalid import bad_type
 from ._stream import (
     Figures,
@@ -40,6 +41,7 @@ _LOOKS = 16
 _WHOLE_LINES = _core.Frame(b"\n", None, False, True)
 
 
+@hinted
 class TextReader(_core.TextReader, ReadOnly):
     """Text out of a child: its stdout or stderr.
 
@@ -222,6 +224,7 @@ class LineDecoder:
         return [rest] if rest else []
 
 
+@hinted
 class _CodecReader(TextReader):
     """A text stream for encodings that only Python can decode.
 
@@ -403,6 +406,7 @@ class _CodecReader(TextReader):
         )
 
 
+@hinted
 class TextWriter(WriteOnly):
     """Text into a child: its stdin.
 

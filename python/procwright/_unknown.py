@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ._hinted import one_too_many, unknown_of_method
 from ._invalid import _WrongType, shown
 
 TYPE_CHECKING = False
@@ -407,21 +408,13 @@ def refusal(
     return _WrongType(f"{name} is {shown(value)}, and {whose}: {hint}")
 
 
-def unknown_of_method(
-    method: str, name: str, value: object, known: Iterable[str], hints: Mapping[str, str]
+def refused_by_new(
+    name: str, known: list[str], words: tuple[Any, ...], unknown: Mapping[str, object] | None
 ) -> InvalidValue:
-    """The error for a parameter that a method does not have."""
-    hint = hints.get(name) or _hint_of(name, list(known))
-    return _WrongType(f"{name} is {shown(value)}, and {method}() has no such parameter: {hint}")
-
-
-def _hint_of(name: str, known: list[str]) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(name, known, 1, _ALIKE)
-    if near:
-        return f"did you mean {near[0]}?"
-    return f"it has {', '.join(known)}" if known else "it has none"
+    """The error for what the constructor of a native class does not have."""
+    if unknown:
+        return unknown_of_method(name, *next(iter(unknown.items())), known)
+    return one_too_many(name, words[0], known, ())
 
 
 def as_codes(given: Any) -> list[int]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         """A child, as far as a search in its streams needs one."""
 
         args: Any
+        before: Any
         _keeper: Keeper | None
 
         @property
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 #: Number of the last lines that an error tells.
 _LINES = 10
+#: The most bytes, of text characters, that are kept of what a search has passed over.
+_PASSED = 1 << 20
 #: Seconds for which a child that has closed its output is waited for, and one that has
 #: failed for its last words, which others may keep open.
 _GRACE_S = 1.0
@@ -88,6 +91,7 @@ def searching(
     while True:
         for one in search.open:
             if (match := search.find_in(one)) is not None:
+                child.before = search.before
                 return match
         search.open = [one for one in search.open if not one.is_over]
         if not search.open:
@@ -187,6 +191,9 @@ class _Search:
         self.open = [_SearchedStream(one) for one in streams]
         self.pattern: re.Pattern[Any] = _compiled(pattern, bytes if decoding is None else str)
         self.lines: collections.deque[Any] = collections.deque(maxlen=_LINES)
+        #: What was passed over, with the ends of lines, and how much that is.
+        self._passed: collections.deque[Any] = collections.deque()
+        self._passed_size = 0
         self._decoding = decoding
         self._names_ends = names_ends(self.pattern.pattern)
 
@@ -212,6 +219,7 @@ class _Search:
                     return None
                 # No more than was looked at.
                 one.take(self._taken_by(match, line, said, data))
+                self._pass(said[: match.start()])
                 return match
             one.looked_at = 0
             one.part = None
@@ -220,7 +228,23 @@ class _Search:
                 rest = data[self._taken_by(match, line, said, data) :]
                 if rest:
                     one.put_back(rest)
+                self._pass(said[: match.start()])
                 return match
+            self._pass(said)
+
+    def _pass(self, said: Any) -> None:
+        """Keeps the end of all that was passed over: who waits for hours for a word in a log may
+        not take all of it."""
+        self._passed.append(said)
+        self._passed_size += len(said)
+        while self._passed_size - len(self._passed[0]) >= _PASSED:
+            self._passed_size -= len(self._passed.popleft())
+
+    @property
+    def before(self) -> Any:
+        """What stood before the match, at most so much."""
+        nothing: Any = b"" if self._decoding is None else ""
+        return nothing.join(self._passed)[-_PASSED:]
 
     def _taken_by(self, match: re.Match[Any], line: Any, said: Any, data: bytes | str) -> int:
         """How much of `data`, which says `said`, a match takes: all up to its end, and the line's

@@ -12,11 +12,12 @@ use procwright::time::Timeout;
 use procwright::{Beyond, duplicate_fd, spec};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::PyInt;
+use pyo3::types::{PyDict, PyInt, PyTuple};
 use rustix::io::Errno;
 
 use crate::arguments::{Argument, bad_type, bytes, choice as choice_of, limit_of, signal_called};
 use crate::errors::{self, invalid, not_duplicated, start_refused};
+use crate::python;
 
 /// Bytes that are a string of the system's.
 #[derive(FromPyObject)]
@@ -75,18 +76,23 @@ pub(crate) struct Stop {
 #[pymethods]
 impl Stop {
     #[new]
-    #[pyo3(signature = (signal=Signal::TERM, grace=Timeout::from(GRACE), scope=Scope::Tree))]
+    #[pyo3(signature = (
+        signal=Signal::TERM, grace=Timeout::from(GRACE), scope=Scope::Tree, *words, **unknown
+    ))]
     #[pyo3(text_signature = "(signal='TERM', grace=5.0, scope='tree')")]
     fn new(
         #[pyo3(from_py_with = signal)] signal: Signal,
         #[pyo3(from_py_with = grace)] grace: Timeout,
         #[pyo3(from_py_with = scope)] scope: Scope,
-    ) -> Stop {
-        Stop {
+        words: &Bound<'_, PyTuple>,
+        unknown: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Stop> {
+        refuse_more("Stop", &["signal", "grace", "scope"], words, unknown)?;
+        Ok(Stop {
             signal: signal.number(),
             grace: grace.duration().unwrap_or(Duration::MAX),
             scope,
-        }
+        })
     }
 
     #[getter]
@@ -183,15 +189,19 @@ pub(crate) struct Limit {
 #[pymethods]
 impl Limit {
     #[new]
-    #[pyo3(signature = (bytes, beyond=false), text_signature = "(bytes, beyond='ends')")]
+    #[pyo3(signature = (bytes, beyond=false, *words, **unknown))]
+    #[pyo3(text_signature = "(bytes, beyond='ends')")]
     fn new(
         #[pyo3(from_py_with = limit_bytes)] bytes: u64,
         #[pyo3(from_py_with = beyond)] beyond: bool,
-    ) -> Limit {
-        Limit {
+        words: &Bound<'_, PyTuple>,
+        unknown: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Limit> {
+        refuse_more("Limit", &["bytes", "beyond"], words, unknown)?;
+        Ok(Limit {
             bytes,
             fails: beyond,
-        }
+        })
     }
 
     #[getter]
@@ -231,7 +241,9 @@ pub(crate) struct Cancel(procwright::Cancel);
 #[pymethods]
 impl Cancel {
     #[new]
-    fn new() -> PyResult<Cancel> {
+    #[pyo3(signature = (*words, **unknown), text_signature = "()")]
+    fn new(words: &Bound<'_, PyTuple>, unknown: Option<&Bound<'_, PyDict>>) -> PyResult<Cancel> {
+        refuse_more("Cancel", &[], words, unknown)?;
         let made = procwright::Cancel::new();
         let refused = |error| errors::system(&error, format!("cannot make a Cancel: {error}"));
         made.map(Cancel).map_err(refused)
@@ -266,6 +278,21 @@ impl Cancel {
     pub(crate) fn handle(&self) -> procwright::Cancel {
         self.0.clone()
     }
+}
+
+/// Refuses what the constructor of a class does not take, with what to write in its place.
+fn refuse_more(
+    class: &str,
+    known: &[&str],
+    words: &Bound<'_, PyTuple>,
+    unknown: Option<&Bound<'_, PyDict>>,
+) -> PyResult<()> {
+    if words.is_empty() && unknown.is_none() {
+        return Ok(());
+    }
+    let given = (class, known.to_vec(), words, unknown);
+    let (module, function) = ("procwright._unknown", "refused_by_new");
+    Err(python::exception(words.py(), module, function, given))
 }
 
 /// The exception for a word that is none of `choices`.

@@ -258,11 +258,14 @@ def test_names_of_subprocess_are_told_when_they_are_imported():
 def test_a_merged_line_is_taken_apart():
     with spawn("echo a; echo b >&2", shell=True, merged=True, text=True) as child:
         lines = []
-        for stream, time, line in child.merged:
-            assert isinstance(time, float)
+        for stream, line in child.merged:
             lines.append((stream, line))
     assert sorted(lines) == [("stderr", "b\n"), ("stdout", "a\n")]
-    assert list(MergedLine("stdout", 1.5, b"x")) == ["stdout", 1.5, b"x"]
+    one = MergedLine("stdout", 1.5, b"x", True)
+    assert one == ("stdout", b"x") == (one.stream, one.line)
+    again = pickle.loads(pickle.dumps(one))
+    assert (again, again.time, again.ambiguous) == (one, 1.5, True)
+    assert repr(one) == "MergedLine(stream='stdout', time=1.5, line=b'x', ambiguous=True)"
 
 
 def test_communicate_refuses_merged_outputs():

@@ -338,7 +338,7 @@ def test_codes_that_are_no_failure(child):
         "trap 'exit 1' TERM; while :; do sleep 0.1; done",
         shell=True, timeout=0.2, ok_codes=[1], on_timeout="return",
     )  # fmt: skip
-    assert not stopped.ok and stopped.reason == "timeout"
+    assert (stopped.ok, stopped.reason) == (False, "timeout")
     assert not procwright.run([child, "signal-self", "KILL"], ok_codes=[9, 137]).ok
 
 

@@ -265,3 +265,26 @@ def test_the_rest_is_in_the_result(shell):
     it = shell("echo one two; echo three")
     assert it.wait_for("one", LONG)
     assert it.communicate()[0] == " two\nthree\n"
+
+
+def test_what_stood_before_the_match(child):
+    for text in (False, True):
+
+        def said(word, text=text):
+            return word if text else word.encode()
+
+        with spawn(["cat"], stdin=PIPE, text=text) as cat:
+            assert cat.before is None
+            cat.stdin.write(said("one\ntwo\r\nthree > four > "))
+            cat.wait_for(said("> "), timeout=60)
+            assert cat.before == said("one\ntwo\r\nthree ")
+            cat.wait_for(said("> "), timeout=60)
+            assert cat.before == said("four ")
+            # A search that finds nothing changes nothing.
+            with pytest.raises(MatchTimeout):
+                cat.wait_for(said("> "), timeout=0)
+            assert cat.before == said("four ")
+            cat.stdin.write(said("x" * 600_000 + "\n") + said("y" * 600_000 + "\nend\n"))
+            cat.wait_for(said("end"), timeout=60)
+            assert len(cat.before) == 1 << 20
+            assert cat.before.endswith(said("y\n"))

@@ -52,6 +52,22 @@ def test_a_line_with_a_time_limit(options):
         assert child.stdout.readline(timeout=0) == said(options, "")
 
 
+@pytest.mark.parametrize("options", [{}, {"overflow": "block"}])
+def test_what_has_come_of_bytes_with_a_time_limit(options):
+    with cat(**options) as child:
+        for timeout in (0, 0.05):
+            with pytest.raises(WaitTimeout, match=r"^no bytes from stdout of cat within"):
+                child.stdout.read1(timeout=timeout)
+        child.stdin.write(b"prompt? a\nb")
+        assert child.stdout.read1(7, timeout=60) == b"prompt?"
+        assert child.stdout.read1(-1, timeout=60)[:1] == b" "
+        child.stdin.close()
+        assert b"prompt? a\nb".endswith(child.stdout.read(timeout=60))
+        assert child.stdout.read1(timeout=0) == b""
+        with pytest.raises(InvalidValue, match=r"^timeout is 'x': "):
+            child.stdout.read1(timeout="x")
+
+
 @pytest.mark.parametrize("options", [one for one in KINDS if "text" in one or "encoding" in one])
 def test_what_has_come_with_a_time_limit(options):
     with cat(**options) as child:

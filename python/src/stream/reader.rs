@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use procwright::memory::Memory;
 use procwright::stream::{Item, LineReader, Patience};
-use procwright::time::Timeout;
+use procwright::time::{Deadline, Timeout};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
@@ -79,8 +79,7 @@ impl Reader {
         timeout: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let this = slf.get();
-        let limit = timeout.as_ref().map(|given| limit_of("timeout", given));
-        let limit = limit.transpose()?.unwrap_or(Timeout::NEVER);
+        let limit = time_limit(timeout.as_ref())?;
         let most = usize::try_from(size).ok();
         if let Some(most) = most
             && let Some(bytes) = this.held(py, most)?
@@ -100,14 +99,29 @@ impl Reader {
         Ok(memory.into_bytes(py)?.into_bound(py))
     }
 
-    #[pyo3(signature = (size=-1, /), text_signature = "($self, size=-1, /)")]
+    /// Reads what has come, and waits only for the first byte; b"" at the end.
+    ///
+    /// With a timeout it raises `WaitTimeout` if nothing has come by then.
+    #[pyo3(
+        signature = (size=-1, /, *, timeout=None),
+        text_signature = "($self, size=-1, /, *, timeout=None)"
+    )]
     fn read1<'py>(
-        &self,
+        slf: &Bound<'py, Self>,
         py: Python<'py>,
         #[pyo3(from_py_with = size)] size: i64,
+        timeout: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyBytes>> {
+        let this = slf.get();
         let most = usize::try_from(size).unwrap_or(usize::MAX);
-        self.some(py, most, true)
+        let until = time_limit(timeout.as_ref())?.starting(Instant::now());
+        match this.some(py, most, true, until)? {
+            Some(bytes) => Ok(bytes),
+            None => {
+                let what = format!("bytes from {}", this.source.name);
+                Err(read_timeout(slf, &what, timeout))
+            }
+        }
     }
 
     /// Reads until `buffer` is full or the stream ends. How many bytes.
@@ -130,7 +144,8 @@ impl Reader {
     ) -> PyResult<Bound<'py, PyBytes>> {
         // The size is a hint, which `io` does not follow either.
         let _ = size;
-        self.some(py, usize::MAX, false)
+        let some = self.some(py, usize::MAX, false, Deadline::NEVER)?;
+        Ok(some.unwrap_or_else(|| PyBytes::new(py, b"")))
     }
 
     /// The next line, gap (as its offset and length) or, at the end, None.
@@ -362,14 +377,24 @@ impl Reader {
             .flatten())
     }
 
-    /// The bytes that are here. Waits only if there are none.
-    fn some<'py>(&self, py: Python<'py>, most: usize, take: bool) -> PyResult<Bound<'py, PyBytes>> {
+    /// The bytes that are here. Waits only if there are none; None if the time is up.
+    fn some<'py>(
+        &self,
+        py: Python<'py>,
+        most: usize,
+        take: bool,
+        until: Deadline,
+    ) -> NextItem<'py, PyBytes> {
         loop {
             if let Some(bytes) = self.try_some(py, most, take)? {
-                return Ok(bytes);
+                return Ok(Some(bytes));
             }
-            self.source
-                .wait(py, |lines, patience| lines.await_bytes(patience))?;
+            let waited = self
+                .source
+                .wait_until(py, until, |lines, patience| lines.await_bytes(patience))?;
+            if !waited {
+                return Ok(None);
+            }
         }
     }
 
@@ -434,4 +459,10 @@ impl Reader {
             Err(error) => Err(failed(py, &error, &source.name)),
         }
     }
+}
+
+/// The time that a read may take.
+fn time_limit(given: Option<&Bound<'_, PyAny>>) -> PyResult<Timeout> {
+    let limit = given.map(|given| limit_of("timeout", given)).transpose()?;
+    Ok(limit.unwrap_or(Timeout::NEVER))
 }

@@ -78,11 +78,28 @@ impl SharedReader {
         py: Python<'_>,
         operation: impl Fn(&LineReader, Patience<'_>) -> io::Result<()> + Send + Sync,
     ) -> PyResult<()> {
-        let waited = patiently(py, Deadline::NEVER, |patience| {
+        self.wait_until(py, Deadline::NEVER, operation).map(drop)
+    }
+
+    /// So waits until then; false if the time comes first.
+    ///
+    /// # Errors
+    /// As those of [`wait`](Self::wait).
+    pub(crate) fn wait_until(
+        &self,
+        py: Python<'_>,
+        until: Deadline,
+        operation: impl Fn(&LineReader, Patience<'_>) -> io::Result<()> + Send + Sync,
+    ) -> PyResult<bool> {
+        let waited = patiently(py, until, |patience| {
             let _inside = self.inside.enter();
             operation(&self.lines, patience)
         })?;
-        waited.map_err(|error| failed(py, &error, &self.name))
+        match waited {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(false),
+            Err(error) => Err(failed(py, &error, &self.name)),
+        }
     }
 
     /// Reads into `memory` until it has `most` bytes or the stream ends; false if the time comes
