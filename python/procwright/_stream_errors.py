@@ -7,6 +7,7 @@ import io
 import subprocess
 
 from ._errors import WaitTimeout
+from ._timeout import seconds
 from ._words import shown_seconds
 
 TYPE_CHECKING = False
@@ -165,11 +166,16 @@ class _ReadTimeout(WaitTimeout):
 _ReadTimeout.__name__ = _ReadTimeout.__qualname__ = "WaitTimeout"
 
 
-def read_timeout(what: str, timeout: Seconds | None, stream: Any, doing: str = "") -> WaitTimeout:
+def read_timeout(
+    what: str, timeout: Seconds | None, stream: Any, doing: str | None = None
+) -> WaitTimeout:
     """The error of a read with a time limit. `what` was waited for; `doing` are the lines that say
-    what the child waits for or does."""
+    what the child waits for or does, for which is looked here where they are None."""
     binary = getattr(stream, "buffer", stream)
     keeper = getattr(getattr(binary, "_stream", binary), "_keeper", None)
+    if doing is None:
+        look = None if keeper is None else keeper.look(seconds(timeout))
+        doing = "" if look is None else look()
     cmd = what if keeper is None else keeper.args
     return _read_timeout(cmd, timeout, (stream,), what, doing)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import threading
 
 import pytest
@@ -123,3 +124,23 @@ def test_what_io_calls_runs_no_python():
     # In a frame of Python's the handler of a signal could raise, and lose what was read.
     for name in ("read1", "readinto", "readinto1", "read", "peek"):
         assert name not in Reader.__dict__
+
+
+@pytest.mark.parametrize(
+    ("options", "read"),
+    [
+        ({}, lambda stdout: stdout.read(timeout=1)),
+        ({}, lambda stdout: stdout.read1(timeout=1)),
+        ({"text": True}, lambda stdout: stdout.readline(timeout=1)),
+        ({"overflow": "block"}, lambda stdout: stdout.read(timeout=1)),
+    ],
+)
+def test_who_holds_the_stream_of_a_program_that_has_ended_is_said(options, read):
+    with spawn(["sh", "-c", "sleep 1000 & exit 3"], **options) as child:
+        child.wait()
+        with pytest.raises(WaitTimeout) as caught:
+            read(child.stdout)
+        text = str(caught.value)
+        assert re.search(r"\n  it has exited with code 3; stdout .*held open by sleep \(pid", text)
+        assert "\n  hint: with until exit" in text
+        child.stop()

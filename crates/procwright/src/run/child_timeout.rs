@@ -8,6 +8,7 @@ use crate::quote::quote;
 use crate::std_stream::PerStream;
 use procwright_explain::WORTH_A_LOOK;
 use procwright_os::time::{Seconds, Timeout};
+use procwright_process::Exit;
 use procwright_process::holders::Holders;
 
 impl Child {
@@ -42,7 +43,8 @@ impl Child {
 
     /// What to put behind the error of who has waited in vain for a line of it, in lines that begin
     /// with `\n`: [why it has not gone on](Child::why_after), or where it waits for nobody else,
-    /// what its processes are doing. Empty after less than a second, for which nobody looks.
+    /// what its processes are doing. Of one that has ended it says who holds its outputs open, of
+    /// whom the end of these waits. Empty after less than a second, for which nobody looks.
     ///
     /// ```
     /// use procwright::Command;
@@ -52,6 +54,13 @@ impl Child {
     /// assert_eq!(child.explain_silence(Duration::from_millis(999)), "");
     /// let text = child.explain_silence(Duration::from_secs(1));
     /// assert!(text.starts_with("\n  its processes:\n    sh (pid "), "{text}");
+    /// child.stop();
+    ///
+    /// let child = Command::shell("sleep 60 & exit 3").spawn()?;
+    /// child.wait(None)?;
+    /// let text = child.explain_silence(Duration::from_secs(1));
+    /// let held = "\n  it has exited with code 3; stdout and stderr are still held open by sleep (pid";
+    /// assert!(text.starts_with(held), "{text}");
     /// child.stop();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -65,10 +74,30 @@ impl Child {
         if let Some(why) = self.why_after(waited) {
             return format!("\n  why: {why}");
         }
-        let (before, ..) = self.processes(PerStream::new(false, false));
         let mut text = String::new();
-        write_activities(self.try_wait().is_some(), &before.activities, &mut text);
+        let Some(exit) = self.try_wait() else {
+            let (before, ..) = self.processes(PerStream::new(false, false));
+            write_activities(false, &before.activities, &mut text);
+            return text;
+        };
+        let open = self.open_outputs();
+        let (before, pipes, started) = self.processes(open);
+        if open.chosen().next().is_some() {
+            let _ = write!(text, "\n  it has {}; ", past(exit));
+            write_open(open, &writers_of(&pipes, started), &mut text);
+            text.push_str(
+                "\n  hint: with until exit, not eof, the streams end with the program, whoever \
+                 else holds them",
+            );
+        }
+        write_activities(true, &before.activities, &mut text);
         text
+    }
+
+    /// The outputs that come to us and have not come to their ends.
+    fn open_outputs(&self) -> PerStream<bool> {
+        let monitors = self.output_monitors().as_ref();
+        monitors.map(|one| one.as_ref().is_some_and(|one| !one.totals().complete))
     }
 
     /// The text for a wait that has come to its time, in the words of a
@@ -145,6 +174,14 @@ impl Child {
         }
         quote_end(self.last_words_of(), last_words, None, &mut text);
         text
+    }
+}
+
+/// How it has ended, behind "it has".
+fn past(exit: Exit) -> String {
+    match exit {
+        Exit::Signal { .. } => format!("been {exit}"),
+        _ => exit.to_string(),
     }
 }
 
