@@ -231,6 +231,12 @@ class Result(Captured[StreamInfo, Out, Err, Order]):
 
     if not TYPE_CHECKING:
 
+        def __iter__(self) -> NoReturn:
+            raise TypeError(
+                "a Result is not iterable: take stdout, stderr and returncode of it, or "
+                "stdout.splitlines() for the lines"
+            )
+
         def __getattr__(self, name: str) -> NoReturn:
             from ._missing import RESULT, missing
 

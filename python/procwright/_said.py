@@ -69,7 +69,7 @@ class _Said:
             raise _redirected(self, f".run(input={shown(other)})")
 
         def __and__(self, other):
-            raise _redirected(self, ".spawn(), which returns at once")
+            raise _redirected(self, ".spawn(), which returns at once, or .run(tee=True)")
 
         def __call__(self, *words, **options):
             more = f".with_args({', '.join(map(shown, words))})" if words else ""

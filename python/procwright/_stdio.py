@@ -132,6 +132,10 @@ def source(stdin: Any, decoding: tuple[str, str] | None) -> tuple[str, object]:
         raise bad_type("stdin", stdin, "pass what it writes: stdin=child.stdout")
     if hasattr(stdin, "__aiter__") or is_async(getattr(stdin, "read", None)):
         raise bad_type("stdin", stdin, _AWAITED)
+    if hasattr(stdin, "keys"):
+        # Its keys would be what is read.
+        hint = "it is a mapping: pass a file's name as stdin=pathlib.Path(...), or input=..."
+        raise bad_type("stdin", stdin, hint)
     if hasattr(stdin, "_hand_on"):
         return "iterator", _HandedOn(stdin, decoding).__next__
     if hasattr(stdin, "read"):

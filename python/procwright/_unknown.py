@@ -51,6 +51,7 @@ _FILE = (
     "tee=path has a copy of both outputs there as they come; stdout=path sends stdout there alone, "
     "keep_full=path keeps it besides"
 )
+_SHOWN_OR_FILE = "tee=sys.stdout, or another file or a path, has a copy as it comes"
 _TYPED = "spawn() it, and use wait_for() and stdin.write() of the child"
 _LATER = "spawn() returns at once"
 _WHOLE_ENV = "env is the whole environment, extra_env is added to ours: leave it out"
@@ -74,6 +75,7 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "asynchronous": _LATER,
     "background": _LATER,
     "bg": _LATER,
+    "buffer": ("pass limit=0, which keeps nothing", 'pass overflow="drop_oldest"'),
     "callback": ("use on_line", "use on_stdout_line and on_stderr_line"),
     "capture": _CAPTURED,
     "capture_stderr": _CAPTURED,
@@ -129,8 +131,15 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "limiter": _LIMITER,
     "lines": ("take result.stdout.splitlines(), or pass on_line", "iterate over child.stdout"),
     "log": _FILE,
+    "events": _TYPED,
+    "ignore_sighup": 'pass ignored_signals=["HUP"]',
     "log_file": _FILE,
-    "logfile": _FILE,
+    "logfile": _SHOWN_OR_FILE,
+    "logfile_read": _SHOWN_OR_FILE,
+    "maxread": "what has come is there, however much: leave it out",
+    "searchwindowsize": "a search looks at each line: leave it out",
+    "timeout_signal": 'use stop="KILL", or another signal',
+    "withexitstatus": "the result has it, as returncode: leave it out",
     "max_buffer": ("use limit", "use overflow=Overflow(...)"),
     "max_output": ("use limit", "use overflow=Overflow(...)"),
     "new_session": "use start_new_session",
@@ -336,6 +345,7 @@ _FEW = 8
 #: Names that others have for exit codes that are no failure.
 _OK_CODES = {
     "_ok_code",
+    "_retcode",
     "allowed_codes",
     "allowed_exit_codes",
     "expected_codes",
@@ -394,11 +404,21 @@ def refusal(
     known = [one for one in known if one not in ("unknown", "words")]
     if name == "executable" and shell:
         hint = f"shell names the shell: pass shell={shown(value)} in place of both"
+    elif name in _OK_CODES and value is None:
+        hint = "any code is well unless check=True is said: leave it out"
     elif name in _OK_CODES and "pipeline" not in function:
         hint = f"pass ok_codes={as_codes(value)}"
     else:
         hint = _hint(function, name, known, others)
     whose = f"{where}{function}() has no such parameter"
+    if shell and name in ("echo", "dry", "dry_run"):
+        # It is a line already.
+        hint = hint.replace("shlex.join(args)", "args")
+    if name in ("hide", "silent", "quiet") and value in ("stdout", "stderr"):
+        shown_one = "stderr" if value == "stdout" else "stdout"
+        hint = f'tee={{"{shown_one}": True}} shows the other'
+    if name in ("out", "_out", "err", "_err") and callable(value):
+        hint = f"use on_std{name.lstrip('_')}_line"
     if name == "echo" and value is False and function in ("run", "spawn"):
         hint = _ECHOED
     if name == "halt" and isinstance(value, str) and value.startswith("soon"):
@@ -466,6 +486,9 @@ def _hint(function: str, name: str, known: list[str], others: Iterable[str]) -> 
         return f"{'run' if function == 'spawn' else 'spawn'}() has it"
     # Other languages write killSignal.
     snake = re.sub("([A-Z])", r"_\1", name).lower()
+    # sh writes _cwd.
+    if snake not in _HABITS and name not in known:
+        snake = snake.lstrip("_")
     if snake in known:
         return f"it is {snake} here"
     habit = _HABITS.get(snake)

@@ -11,6 +11,8 @@ It needs anyio: `pip install 'procwright[aio]'`.
 
 from __future__ import annotations
 
+import sys
+
 try:
     import anyio as _anyio
 except ImportError as _error:
@@ -48,6 +50,7 @@ _OF_OTHERS = {
     "Popen": "aio.spawn(args)",
     "create_subprocess_exec": "aio.spawn([program, *args]), which is not awaited",
     "create_subprocess_shell": "aio.spawn(line, shell=True), which is not awaited",
+    "to_process": "anyio.to_process: this is for programs",
     "open_process": "async with aio.spawn(args, stdin=PIPE) as child",
     "run_process": "await aio.run(args, check=True)",
     "ObjectReceiver": "procwright.queue.ObjectReceiver, whose recv_async is awaited",
@@ -65,7 +68,11 @@ if not TYPE_CHECKING:
         if hint is None and name in procwright.__all__:
             hint = f"procwright.{name}"
         also = f": use {hint}" if hint else ""
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{also}")
+        text = f"module {__name__!r} has no attribute {name!r}{also}"
+        if hint and procwright._is_imported(sys._getframe(1)):
+            # Python would put a text of its own in the place of that of an AttributeError.
+            raise ImportError(text, name=__name__)
+        raise AttributeError(text)
 
 
 __all__ = [

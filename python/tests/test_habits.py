@@ -847,3 +847,49 @@ def test_commands_that_are_awaited_are_no_iterable():
 
     with pytest.raises(procwright.InvalidValue, match=r"\[one async for one in commands\]"):
         procwright.map(commands())
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: run("true", shell=True, echo=True), "print(args) before the call"),
+        (lambda: run("true", shell=True, dry=True), ": args is the line"),
+        (lambda: run(["true"], hide="stderr"), 'tee={"stdout": True} shows the other'),
+        (lambda: run(["true"], retcode=None), "leave it out"),
+        (lambda: run(["true"], _ok_code=[0, 3]), "pass ok_codes=[3]"),
+        (lambda: run(["true"], _err_to_out=True), "pass stderr=STDOUT"),
+        (lambda: run(["true"], _cwd="/"), "it is cwd here"),
+        (lambda: run(["true"], _out=print), "use on_stdout_line"),
+        (lambda: run(["true"], buffer=False), "pass limit=0"),
+        (lambda: run(["true"], timeout_signal="KILL"), 'use stop="KILL"'),
+        (lambda: run(["cat"], stdin={"file": "in.txt"}), "it is a mapping: pass a file's name"),
+        (lambda: spawn(["true"], logfile=sys.stdout), "tee=sys.stdout"),
+        (lambda: procwright.cmd("true", ok_code=3), "pass ok_codes=[3]"),
+    ],
+    ids=str,
+)
+def test_more_habits_are_answered(call, said):
+    with pytest.raises(InvalidValue) as caught:
+        call()
+    assert said in str(caught.value)
+
+
+def test_a_result_is_not_taken_apart():
+    for take in (list, lambda result: [*result], dict):
+        with pytest.raises(TypeError, match=r"^a Result is not iterable: take stdout, stderr"):
+            take(run(["true"]))
+
+
+def test_names_of_others_are_told_where_they_are_imported():
+    for module, name, hint in [
+        ("procwright", "SubprocessError", "use subprocess.SubprocessError"),
+        ("procwright", "Popen", "use spawn, which gives a Child"),
+        ("procwright", "FG", "stdin=INHERIT"),
+        ("procwright", "local", "use cmd"),
+        ("procwright.aio", "run_process", "use await aio.run"),
+        ("procwright.aio", "to_process", "use anyio.to_process"),
+    ]:
+        if module == "procwright.aio":
+            pytest.importorskip("anyio")
+        with pytest.raises(ImportError, match=re.escape(hint)):
+            exec(f"from {module} import {name}")
