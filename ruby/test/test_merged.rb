@@ -23,6 +23,14 @@ class TestMerged < Minitest::Test
     assert_predicate child.wait, :success?
   end
 
+  def test_a_block_takes_a_line_apart
+    child = Procwright.spawn(CHILD, "says", "out:a\n", merged: true)
+    child.merged.each { |stream, line| assert_equal [:stdout, "a\n"], [stream, line] }
+    child = Procwright.spawn(CHILD, "says", "out:a\n", merged: true)
+    child.merged.each { |one| assert_equal [:stdout, "a\n", Time], [one.stream, one.line, one.time.class] }
+    child.wait
+  end
+
   def test_a_wait_for_it_knows_of_lines_that_were_read_already
     child = Procwright.spawn(CHILD, "says", "out:a\nb\nrest", "ack", stdin: :pipe, merged: true)
     assert_equal "a\n", child.merged.gets.line

@@ -148,6 +148,15 @@ class TestStream < Minitest::Test
     end
   end
 
+  def test_who_holds_the_stream_of_a_program_that_has_ended_is_said
+    child = Procwright.spawn("sh", "-c", "sleep 1000 & exit 3")
+    child.wait
+    error = assert_raises(Procwright::WaitTimeout) { child.stdout.gets(timeout: 1) }
+    assert_match(/\n  it has exited with code 3; stdout .*held open by sleep \(pid/, error.message)
+  ensure
+    child&.stop
+  end
+
   def test_json_and_gzip_read_it
     assert_equal({ "a" => [1, nil] }, JSON.parse(stream('{"a":[1,null]}').read))
     assert_equal [1], JSON.load(stream("[1]"))

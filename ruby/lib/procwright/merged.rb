@@ -18,7 +18,10 @@ module Procwright
     # line with its end. `ambiguous` is true if it may have been written before lines of the
     # other output that were given before: both had bytes to read, and nobody knows which was
     # first.
-    Line = Struct.new(:stream, :time, :line, :ambiguous)
+    Line = Struct.new(:stream, :time, :line, :ambiguous) do
+      # What a block takes that has two parameters, as of a {Piece}: `each { |stream, line| ... }`.
+      def to_ary = [stream, line]
+    end
     # A number of bytes that were dropped here, of one stream or of both ({Overflow}).
     Gap = Struct.new(:dropped_bytes)
 
