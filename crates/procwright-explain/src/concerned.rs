@@ -38,8 +38,8 @@ pub(crate) fn look(
         if reached.iter().any(|pid| world.is_outline(*pid)) {
             continue;
         }
-        let mut looked_at = reached.iter().filter_map(|pid| world.processes.get(pid));
-        if looked_at.any(Process::may_wait_for_children) {
+        let awaited = awaited(world, &reached);
+        if awaited.as_ref().is_none_or(|pids| !pids.is_empty()) {
             // One that was not there when the outline was made may be the child that is waited
             // for: a shell starts them one after the other.
             let newcomers = scan::newcomers(world)?;
@@ -48,7 +48,7 @@ pub(crate) fn look(
                 disregard(world);
             }
             // What they trace counts as their children do.
-            scan::add_tracers(world)?;
+            scan::add_tracers(world, awaited.as_ref())?;
             graph = Graph::of_one(world);
             reached = graph.reached(targets);
             if reached.iter().any(|pid| world.is_outline(*pid)) {
@@ -60,13 +60,48 @@ pub(crate) fn look(
     Ok(None)
 }
 
+/// Whose end could release one of these; `None` if that of any child could.
+fn awaited(world: &World, pids: &BTreeSet<i32>) -> Option<BTreeSet<i32>> {
+    let all = pids.iter().filter_map(|pid| world.processes.get(pid));
+    let awaited: Option<Vec<Vec<i32>>> = all.map(Process::awaited).collect();
+    Some(awaited?.into_iter().flatten().collect())
+}
+
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
     use crate::follow;
+    use crate::wait::{Children, Wait};
     use std::io::Write;
     use std::process::{Command, Stdio};
     use test_support::{eventually, watchdog};
+
+    #[test]
+    fn who_waits_for_one_child_awaits_that_alone() {
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let mut world = scan::glance(&[own]).expect("a look");
+        let mut awaited_so = |waits: &[Wait], caught: u64| {
+            let process = world.processes.get_mut(&own).expect("this process");
+            process.caught = caught;
+            let thread = process.threads[0].clone();
+            process.threads = vec![thread; waits.len()];
+            for (thread, wait) in process.threads.iter_mut().zip(waits) {
+                thread.wait = wait.clone();
+            }
+            awaited(&world, &BTreeSet::from([own]))
+        };
+        let child = |children| Wait::Child(children);
+        let (one, two) = (child(Children::One(7)), child(Children::One(8)));
+        let sigchld = 1 << 16;
+        assert_eq!(awaited_so(&[Wait::Time], 0), Some(BTreeSet::new()));
+        assert_eq!(awaited_so(&[one, two], 0), Some(BTreeSet::from([7, 8])));
+        for any in [Children::Any, Children::Group(0), Children::Vfork] {
+            let waits = [child(Children::One(7)), child(any)];
+            assert_eq!(awaited_so(&waits, 0), None, "{any:?}");
+        }
+        assert_eq!(awaited_so(&[Wait::Hidden(String::new())], 0), None);
+        assert_eq!(awaited_so(&[Wait::Time], sigchld), None);
+    }
 
     #[test]
     fn a_child_that_has_come_since_is_seen() {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::SocketAddr;
 
-use crate::wait::{Place, Wait};
+use crate::wait::{Children, Place, Wait};
 
 pub(crate) const SIGCHLD: i32 = 17;
 
@@ -233,12 +233,20 @@ impl World {
         process.is_some_and(|process| process.is_outline && !process.gone)
     }
 
-    /// These processes, and the children of each.
-    pub(crate) fn with_children(&self, pids: BTreeSet<i32>) -> BTreeSet<i32> {
+    /// Those whose end could release one of these processes: the child that one waits for, or all
+    /// that it has.
+    pub(crate) fn awaited(&self, pids: &BTreeSet<i32>) -> BTreeSet<i32> {
+        let (mut ends, mut parents) = (BTreeSet::new(), BTreeSet::new());
+        for process in pids.iter().filter_map(|pid| self.processes.get(pid)) {
+            match process.awaited() {
+                Some(awaited) => ends.extend(awaited),
+                None => _ = parents.insert(process.pid),
+            }
+        }
         let all = self.processes.values();
-        let children = all.filter(|process| pids.contains(&process.ppid));
-        let children: Vec<i32> = children.map(|process| process.pid).collect();
-        pids.into_iter().chain(children).collect()
+        let children = all.filter(|process| parents.contains(&process.ppid));
+        ends.extend(children.map(|process| process.pid));
+        ends
     }
 
     /// These processes, and all that descend from them.
@@ -302,10 +310,18 @@ impl Process {
         self.fds.iter().flatten().any(|fd| fd.of == Object::Ring)
     }
 
-    /// True if the end of a child, or of one that it traces, could release it.
-    pub(crate) fn may_wait_for_children(&self) -> bool {
-        let waits = |thread: &Thread| matches!(thread.wait, Wait::Child(_) | Wait::Hidden(_));
-        self.threads.iter().any(waits) || self.catches(SIGCHLD)
+    /// Whose end could release it, of its children and of those that it traces; `None` if that of
+    /// any could.
+    pub(crate) fn awaited(&self) -> Option<Vec<i32>> {
+        if self.catches(SIGCHLD) {
+            return None;
+        }
+        let ends = self.threads.iter().filter_map(|thread| match thread.wait {
+            Wait::Child(Children::One(pid)) => Some(Some(pid)),
+            Wait::Child(_) | Wait::Hidden(_) => Some(None),
+            _ => None,
+        });
+        ends.collect()
     }
 
     pub(crate) fn catches(&self, signal: i32) -> bool {

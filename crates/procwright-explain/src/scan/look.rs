@@ -98,11 +98,12 @@ pub(crate) fn newcomers(world: &World) -> io::Result<BTreeSet<i32>> {
         .collect())
 }
 
-/// Adds to the outlines of `world` who traces them.
-pub(crate) fn add_tracers(world: &mut World) -> io::Result<()> {
+/// Adds to the outlines of `world`, or to those among `only`, who traces them.
+pub(crate) fn add_tracers(world: &mut World, only: Option<&BTreeSet<i32>>) -> io::Result<()> {
     let proc = open_proc()?;
     let all = world.processes.values();
-    let outlines = all.filter(|process| process.is_outline && !process.gone);
+    let is_asked = |pid| only.is_none_or(|only| only.contains(&pid));
+    let outlines = all.filter(|one| one.is_outline && !one.gone && is_asked(one.pid));
     let pids: Vec<i32> = outlines.map(|process| process.pid).collect();
     let traced = among::gather(&pids, |pid, found: &mut Vec<(i32, i32)>| {
         let tracer = process::tracer(&proc, &format!("{pid}/status"));
@@ -119,8 +120,9 @@ pub(crate) fn add_tracers(world: &mut World) -> io::Result<()> {
     Ok(())
 }
 
-/// Looks again at `pids` and, whether they have ended, at their children, and at those that have
-/// come since `first`. All others are as `first` has seen them, without those that have gone.
+/// Looks again at `pids` and, whether they have ended, at the children that they may wait for, and
+/// at those that have come since `first`. All others are as `first` has seen them, without those
+/// that have gone.
 pub(crate) fn look_again(first: &World, pids: &BTreeSet<i32>) -> io::Result<World> {
     let proc = open_proc()?;
     let there = numbers(&proc)?;
@@ -130,8 +132,8 @@ pub(crate) fn look_again(first: &World, pids: &BTreeSet<i32>) -> io::Result<Worl
     world.processes.retain(|pid, _| stays(pid));
     world.kernel.retain(stays);
     world.unseen.processes.retain(stays);
-    let children = first.with_children(pids.clone());
-    let children: Vec<i32> = children.into_iter().filter(stays).collect();
+    let children = first.awaited(pids).into_iter();
+    let children: Vec<i32> = children.filter(stays).collect();
     renew_kin(&proc, &children, &mut world);
     if first.has_outlines() {
         let known = known(&world);
@@ -338,6 +340,7 @@ fn command_line(proc: &OwnedFd, pid: i32) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wait::Children;
     use crate::world::{Fd, Object};
     use std::io::{Read, Write};
     use std::process::{Child, Command, Stdio};
@@ -411,9 +414,16 @@ mod tests {
         let _watchdog = watchdog("a_child_that_has_ended_since_is_seen_to_have");
         let own = rustix::process::getpid().as_raw_nonzero().get();
         let (mut ended, mut lives) = (cat(), cat());
-        let first = look().unwrap();
-        ended.kill().unwrap();
+        let mut first = look().unwrap();
+        let mut waits_for = |children| {
+            let own = first.processes.get_mut(&own).unwrap();
+            own.threads.truncate(1);
+            own.threads[0].wait = Wait::Child(children);
+            first.clone()
+        };
         let pids = [&ended, &lives].map(pid_of);
+        let (first, of_another) = (waits_for(Children::Any), waits_for(Children::One(pids[1])));
+        ended.kill().unwrap();
         let mut second = first.clone();
         // Nobody has reaped it.
         eventually(|| {
@@ -421,6 +431,9 @@ mod tests {
             second.processes[&pids[0]].gone
         });
         assert!(!second.processes[&pids[1]].gone);
+        // Who waits for one child is released by no other.
+        second = look_again(&of_another, &BTreeSet::from([own])).unwrap();
+        assert!(!second.processes[&pids[0]].gone);
         ended.wait().unwrap();
         second = look_again(&first, &BTreeSet::from([own])).unwrap();
         assert!(!second.processes.contains_key(&pids[0]));
