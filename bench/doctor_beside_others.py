@@ -1,94 +1,27 @@
-"""What doctor, lsfd, lsof, py-spy and strace say of programs that hang, as a table.
+#!/usr/bin/env python3
+"""What doctor, lsfd, lsof, py-spy and strace say of each scene of the gallery, as a table.
 
-    bench/doctor_beside_others.py [PROCWRIGHT]    prints docs/reference/doctor-beside-others.md
+    bench/doctor_beside_others.py    prints docs/reference/doctor-beside-others.md
 
-A scene is a Python program that prints the process to ask about and the one that it waits
-for. Each tool is asked about the first alone, as root, and a cell has what decides:
-
-- doctor: its verdict and the name of the hang;
-- lsfd, lsof: whether they name the other process;
-- py-spy: the function at the top of the stack of the main thread;
-- strace: the system call that the main thread is in.
+It runs the tests of the gallery (`crates/procwright-explain/tests/gallery/`), which set up each
+scene, wait until doctor says of it what it has to, and start this program once more (`BESIDE`).
+That asks each other tool about the same process, as root, while the scene stands, and has a line
+for the table. Whether a tool *names who* is decided by whether the numbers of the processes that
+doctor's finding is about are in what it says, other than the one that was asked about.
 """
 
 import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-import time
 
-PRELUDE = """
-import fcntl, os, pty, select, signal, socket, sys, time
-from subprocess import DEVNULL, PIPE, Popen
-signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-signal.signal(signal.SIGINT, signal.SIG_DFL)
-ME = os.getpid()
-time.sleep(0.1)
-def say(asked, other): print(asked, other, flush=True)
-"""
+TESTS = ["cargo", "test", "-q", "-p", "procwright-explain", "--test", "gallery"]
 
-SCENES = {
-    "stderr fills while stdout is read": """
-child = Popen(['sh', '-c', 'seq 200000 >&2; echo done'], stdout=PIPE, stderr=PIPE)
-say(ME, child.pid); child.stdout.read()
-""",
-    "a wait for the child before the read": """
-child = Popen(['seq', '200000'], stdout=PIPE)
-say(ME, child.pid); child.wait()
-""",
-    "stdin is written while stdout fills": """
-child = Popen(['cat'], stdin=PIPE, stdout=PIPE)
-say(ME, child.pid); child.stdin.write(bytes(1 << 20))
-""",
-    "a sibling has inherited the write end": """
-one = Popen(['cat'], stdin=PIPE)
-two = Popen(['cat'], stdin=PIPE, pass_fds=[one.stdin.fileno()])
-one.stdin.close()
-say(ME, two.pid); one.wait()
-""",
-    "both wait for a word over TCP": """
-server = socket.create_server(('127.0.0.1', 0))
-child = os.fork()
-if child == 0:
-    theirs, _ = server.accept(); server.close(); theirs.recv(1)
-ours = socket.create_connection(server.getsockname()); server.close()
-say(ME, child); ours.recv(1)
-""",
-    "both wait for an eventfd": """
-one, two = os.eventfd(0), os.eventfd(0)
-child = os.fork()
-if child == 0: os.read(two, 8)
-say(ME, child); os.read(one, 8)
-""",
-    "a reader that sleeps": """
-child = Popen(['sleep', '10000'], stdin=PIPE)
-say(ME, child.pid); child.stdin.write(bytes(1 << 20))
-""",
-    "a child is stopped": """
-child = Popen(['sleep', '10000']); os.kill(child.pid, signal.SIGSTOP)
-say(ME, child.pid); child.wait()
-""",
-    "what a child left behind holds its output": """
-child = Popen(['sh', '-c', 'sleep 10000 & echo $!'], stdout=PIPE)
-say(ME, int(child.stdout.readline())); child.stdout.read()
-""",
-    "a FIFO that nobody opens": """
-os.mkfifo('fifo'); say(ME, 0); open('fifo', 'w')
-""",
-    "a read of the terminal": """
-child, master = pty.fork()
-if child == 0: input()
-say(child, 0); signal.pause()
-""",
-    "a child that works (no hang)": """
-child = Popen(['sleep', '10000'], stdout=PIPE)
-say(ME, child.pid); child.stdout.read()
-""",
-}
+#: Where the lines of the table are gathered, in the environment of this program once more.
+TO = "BESIDE_TO"
 
 
 def output(*words: str) -> str:
@@ -96,100 +29,125 @@ def output(*words: str) -> str:
     return ran.stdout + ran.stderr
 
 
-def names(text: str, other: str) -> str:
-    # lsfd has ENDPOINTS from 2.39 on.
-    if other == "0" or "unknown column" in text:
+def names(wanted: set[int], named: set[int]) -> str:
+    found = wanted & named
+    if not wanted:
         return "–"
-    return "names it" if re.search(rf"\b{other}\b", text) else "not named"
+    return (
+        "yes"
+        if found == wanted
+        else f"{len(found)} of {len(wanted)}"
+        if found
+        else "no"
+    )
 
 
-def doctor(command: str, asked: str) -> str:
-    told = json.loads(output(command, "doctor", "--json", asked))
-    found = told["findings"]
-    return f"{told['verdict']}, `{found[0]['pattern']}`" if found else told["verdict"]
+def by_lsof(asked: int) -> set[int]:
+    """Those that lsof +E names as the other ends of what this one has."""
+    lines = output("lsof", "+E", "-n", "-P", "-w", "-a", "-p", str(asked)).splitlines()
+    others = [re.findall(r"\b(\d+),\S+?,\d+[a-z]", line) for line in lines]
+    return {int(pid) for line in others for pid in line}
 
 
-def top_of_stack(asked: str) -> str:
-    frames = re.findall(r"^\s+(\S+) \(", output("py-spy", "dump", "--pid", asked), re.M)
+def by_lsfd(asked: int) -> set[int]:
+    """Those that have a pipe or a socket of this one's by what lsfd lists.
+
+    It shows whose an end is by itself (ENDPOINTS) from 2.39 on.
+    """
+    lines = output("lsfd", "-n", "-r", "-o", "PID,NAME").splitlines()
+    rows = [line.split(" ", 1) for line in lines if re.search(r" (pipe|socket):", line)]
+    own = {name for pid, name in rows if pid == str(asked)}
+    return {int(pid) for pid, name in rows if name in own}
+
+
+def by_py_spy(asked: int) -> str:
+    """The function at the top of the stack of the main thread."""
+    frames = re.findall(
+        r"^\s+(\S+) \(", output("py-spy", "dump", "--pid", str(asked)), re.M
+    )
     return f"`{frames[0]}`" if frames else "–"
 
 
-def system_call(asked: str, other: str) -> str:
-    # strace shows the call that it finds when it attaches, and goes on until it is ended.
-    text = output("timeout", "-s", "INT", "1", "strace", "-p", asked)
+def by_strace(asked: int) -> str:
+    """The call that it is in: that is shown at once, and strace goes on until it is ended."""
+    text = output("timeout", "-s", "INT", "0.7", "strace", "-p", str(asked))
     call = re.search(r"^(\w+\([^,) ]*)", text, re.M)
-    return f"`{call[1].replace(other, 'PID')}…`" if call else "–"
+    return f"`{re.sub('[0-9]{3,}', 'N', call[1])}…`" if call else "–"
 
 
-def row(command: str, name: str, program: str) -> str:
-    with tempfile.TemporaryDirectory() as folder:
-        running = subprocess.Popen(
-            ["python3", "-c", PRELUDE + program],
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            process_group=0,
-            text=True,
-        )
-        asked, other = running.stdout.readline().split()
-        time.sleep(1)
-        try:
-            cells = [
-                name,
-                doctor(command, asked),
-                names(output("lsfd", "-Q", f"PID == {asked}", "-o", "PID,FD,ENDPOINTS"), other),
-                names(output("lsof", "+E", "-p", asked), other),
-                top_of_stack(asked),
-                system_call(asked, other),
-            ]
-        finally:
-            for pid in {asked, other} - {"0"}:
-                try:
-                    os.kill(int(pid), signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
-            os.killpg(running.pid, signal.SIGKILL)
-            running.wait()
-    return "| " + " | ".join(cells) + " |"
+def ask(name: str, asked: int) -> None:
+    """Adds the line of one scene, whose diagnosis is read from stdin."""
+    told = json.load(sys.stdin)
+    found = told["findings"]
+    wanted = set(found[0]["processes"]) - {asked} if found else set()
+    verdict = (
+        f"{told['verdict']}, `{found[0]['pattern']}`" if found else told["verdict"]
+    )
+    cells = [
+        name,
+        verdict,
+        str(len(wanted)) if found else "–",
+        names(wanted, by_lsfd(asked)),
+        names(wanted, by_lsof(asked)),
+        by_py_spy(asked),
+        by_strace(asked),
+    ]
+    with open(os.environ[TO], "a") as table:
+        table.write("| " + " | ".join(cells) + " |\n")
 
 
 def version(*words: str) -> str:
     found = re.search(r"\d+(\.\d+)+", output(*words))
-    return found[0] if found else "?"
+    return f"{words[0]} {found[0] if found else '?'}"
 
 
 def main() -> None:
-    command = sys.argv[1] if len(sys.argv) > 1 else "procwright"
-    tools = {"lsfd": ["--version"], "lsof": ["-v"], "py-spy": ["--version"], "strace": ["-V"]}
-    for tool in [command, *tools]:
+    tools = {"lsfd": "--version", "lsof": "-v", "py-spy": "--version", "strace": "-V"}
+    for tool in tools:
         if shutil.which(tool) is None:
             sys.exit(f"there is no {tool}")
-    versions = [f"{tool} {version(tool, *words)}" for tool, words in tools.items()]
-    print("# doctor beside others\n")
-    print(
-        "What each says when it is asked about the process that does not go on, and about it "
-        f"alone, as root: {', '.join(versions)}, Linux {os.uname().release.split('-')[0]}. "
-        "`bench/doctor_beside_others.py` makes this page.\n"
-    )
-    print(
-        "lsfd (`-o ENDPOINTS`) and lsof (`+E`) say who else has a conduit open: *names it* means "
-        "that the process for which the first waits is among those, *not named* that it is not, "
-        "– that there is no such process, or no such column (lsfd before 2.39). "
-        "Neither says who waits, and what they name is the same where nothing hangs. py-spy has "
-        "the function at the top of the stack, strace the call: of a circle each member has to be "
-        "asked in turn. A doctor that says *possible* of a circle of pipes could not see somebody: "
-        "here a process with an io_uring, or process 1.\n"
-    )
-    print("| | doctor | lsfd | lsof +E | py-spy dump | strace |")
-    print("|---|---|---|---|---|---|")
-    for name, program in SCENES.items():
-        print(row(command, name, program), flush=True)
-    print(
-        "\npy-spy and strace stop the process for a moment, which doctor, lsfd and lsof do not. "
-        "[dla](https://github.com/rouming/dla), which was not run here, looks for circles of "
-        "pthread mutexes within programs by their stacks; there doctor sees that a thread waits, "
-        "and not for whom."
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        to = f"{folder}/table"
+        environment = os.environ | {"BESIDE": os.path.abspath(__file__), TO: to}
+        subprocess.run(
+            [*TESTS, "--", "--test-threads=3"],
+            env=environment,
+            stdout=sys.stderr,
+            check=True,
+        )
+        with open(to) as table:
+            lines = sorted(table, key=lambda line: line.split(" | ")[1::-1])
+    versions = ", ".join(version(tool, word) for tool, word in tools.items())
+    release = os.uname().release.split("-")[0]
+    print(HEAD.format(versions=versions, release=release, scenes=len(lines)))
+    print("".join(lines) + FOOT)
 
 
-main()
+HEAD = """# doctor beside others
+
+What each says of the {scenes} scenes of doctor's own [gallery](../../crates/procwright-explain/tests/gallery/main.rs), programs that hang and programs that do not, when it is asked about one process of it, as root: {versions}, Linux {release}. `bench/doctor_beside_others.py` makes this page. A program that a scene is about and that is not installed leaves its scene out.
+
+- **doctor**: its verdict and the name of the hang. A test holds each to what is true. A *possible* of a circle of pipes could not see somebody, here a process with an io_uring, or process 1.
+- **others**: how many processes there are beside the one asked about that hold each other up, or hold it up. – where nothing hangs.
+- **lsfd**, **lsof +E**: whether these are among those that it shows to have the other end of something that the process asked about has open. lsfd does so from 2.39 on, by `ENDPOINTS`; before, as here, its list has to be joined by the numbers of pipes and sockets, which this page does for it. What they show is the same where nothing hangs, and neither says who waits. *no* is a wait for something else than a conduit between the two: a child, a lock, a third process. Any conduit between the two counts, also one that nobody waits for. – if there is nobody to be named.
+- **py-spy dump**: the function at the top of the stack of the main thread; – of what is no Python.
+- **strace -p**: the system call of the main thread. Neither names a process: of a circle each member has to be asked in turn.
+
+| | doctor | others | lsfd | lsof +E | py-spy dump | strace -p |
+|---|---|---:|---|---|---|---|"""
+
+FOOT = (
+    "\npy-spy and strace stop the process for a moment, which doctor, lsfd and lsof do not. "
+    "[dla](https://github.com/rouming/dla) (of 2015, built from its source) looks for circles of "
+    "pthread mutexes by the stacks of threads that sleep. It was run beside one of these scenes, "
+    "and beside one program whose two threads take two mutexes in the wrong order, and told of "
+    "none: it goes by the name of a function, `__lll_lock_wait`, that glibc 2.36 does not export. "
+    "Of mutexes within one program doctor sees that a thread waits, and not for whom.\n"
+)
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case [name, asked]:
+            ask(name, int(asked))
+        case _:
+            main()

@@ -1,7 +1,7 @@
 //! How a scene is set up, looked at and compared with what has to be said of it.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -172,9 +172,14 @@ impl Running {
         self.roles[role]
     }
 
-    fn examine(&self) -> Diagnosis {
+    /// Whom the scene is asked about.
+    fn asked(&self) -> i32 {
         let asked = self.roles.get("asked").or(self.roles.get("me"));
-        examine(&[*asked.expect("whom to ask about")], BETWEEN).expect("a diagnosis")
+        *asked.expect("whom to ask about")
+    }
+
+    fn examine(&self) -> Diagnosis {
+        examine(&[self.asked()], BETWEEN).expect("a diagnosis")
     }
 }
 
@@ -276,6 +281,29 @@ fn always_proves() -> bool {
     release >= (6, 15) && rustix::process::geteuid().is_root()
 }
 
+/// Has the program in `BESIDE`, if there is one, ask other tools about the scene. It is given the
+/// name of the scene and whom it is asked about, and the diagnosis as JSON on its stdin.
+///
+/// True if they were asked. Some attach to it, which interrupts its call: a `poll` goes on as
+/// `restart_syscall`, which shows no descriptors, so that the scene is another from then on.
+fn ask_others(scene: &Scene, running: &Running) -> bool {
+    let Some(program) = std::env::var_os("BESIDE") else {
+        return false;
+    };
+    let asked = running.asked().to_string();
+    let mut others = Command::new(program)
+        .args([scene.name, &asked])
+        .stdin(Stdio::piped())
+        .spawn()
+        .expect("the program in BESIDE");
+    let json = running.examine().json().expect("its JSON");
+    let mut stdin = others.stdin.take().expect("its stdin");
+    stdin.write_all(json.as_bytes()).expect("a reader");
+    drop(stdin);
+    assert!(others.wait().expect("its end").success(), "{}", scene.name);
+    true
+}
+
 pub(crate) fn show(scenes: &[Scene]) {
     let looks = scaled(3, 300);
     for scene in scenes {
@@ -320,6 +348,9 @@ pub(crate) fn show(scenes: &[Scene]) {
                 }
                 Err(_) => {}
             }
+        }
+        if ask_others(scene, &running) {
+            continue;
         }
         for _ in 0..looks {
             let diagnosis = running.examine();
