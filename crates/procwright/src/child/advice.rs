@@ -108,7 +108,10 @@ fn not_found(name: &OsStr) -> String {
     if std::env::var_os(function).is_some() {
         format!("{name} is a function of bash, which runs it: bash -c '{name} \"$@\"' _ ARG")
     } else if SHELL_WORDS.contains(&&*name) {
-        format!("{name} is a word of the shell, which runs it: sh -c 'LINE'")
+        format!(
+            "{name} is a word of the shell, which runs it: sh -c 'LINE' sh ARG, with \"$1\" in LINE \
+             for ARG"
+        )
     } else if name.contains('=') {
         "a variable of the program is set by an option: run(..., extra_env=), run --env NAME=VALUE"
             .to_owned()
