@@ -19,9 +19,8 @@ _NATIVE: tuple[type, ...] = (MethodDescriptorType, BuiltinFunctionType)
 #: The flag of the code of `async def`.
 _IS_AWAITED = 0x80
 #: Methods that are called for each line or message, or that are asked whether a peer lives: a call
-#: through one of ours takes 0.1 µs more, which is as long as some of these take. And what has taken
-#: something out of a stream or a queue may not pass through a frame of Python's: a handler of a
-#: signal that raises there would lose it.
+#: more would be felt in some of these. And what has taken something out of a stream or a queue may
+#: not pass through a frame of Python's: a handler of a signal that raises there would lose it.
 _ARE_HOT = frozenset(
     (
         "alive",
