@@ -7,7 +7,10 @@ cd "$(dirname "$0")/.."
 say 'Format and lints: Rust'
 cargo fmt --all --check
 cargo clippy --workspace --all-targets --quiet -- -D warnings
-RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --quiet
+# The command and the library have one name, and so one folder: two jobs at once remove each
+# other's files.
+RUSTDOCFLAGS='-D warnings' cargo doc -p procwright-cli --no-deps --quiet
+RUSTDOCFLAGS='-D warnings' cargo doc --workspace --exclude procwright-cli --no-deps --quiet
 
 say 'Format, lints and tests: the benches'
 # In a workspace of their own, of which `make test` compiles nothing.
