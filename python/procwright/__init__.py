@@ -77,7 +77,7 @@
 #   _pickled                             places of pickled invitations that nobody loads
 #   _hinted                              methods that tell of parameters of others
 #   _errors, _queue_errors, _invalid     exceptions; InvalidValue is light, the others are not
-#   _words, _missing                     seconds and exceptions in words; attributes of others
+#   _words, _missing, _names             seconds and exceptions in words; what others have
 #   _record, _async                      values with parts; event loops
 #   _captured                            what a result has of a stream, for type checkers alone
 #   _piece                               pieces of both outputs in their order
@@ -112,8 +112,6 @@ from ._stdio import CAPTURE, DEVNULL, INHERIT, PIPE, STDOUT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import FrameType
-
     from . import aio as aio
     from . import asyncio_subprocess as asyncio_subprocess
     from . import queue as queue
@@ -295,58 +293,6 @@ _LAZY = {
     "_text": ("TextReader", "TextWriter"),
     "_wait": ("Waited", "as_completed", "as_completed_async", "wait", "wait_async", "wait_procs"),
 }
-#: What does here what these names of subprocess, anyio, asyncio and psutil do there.
-_OF_OTHERS = {
-    "CompletedProcess": "Result",
-    "TimeoutError": "TimeoutExpired, which is a TimeoutError",
-    "EOF": "EndedBeforeMatch, which wait_for() raises",
-    "TIMEOUT": "MatchTimeout, which wait_for() raises",
-    "doctor": "the command `procwright doctor`",
-    "pipe": "pipeline(*stages)",
-    "create_subprocess_exec": "aio.spawn([program, *args])",
-    "create_subprocess_shell": "aio.spawn(line, shell=True)",
-    "open_process": "spawn, or aio.spawn on an event loop",
-    "run_process": "run(args, check=True), or aio.run on an event loop",
-    "ZombieProcess": "Process(pid).exit, which says how a zombie has ended",
-    "explain": "child.explain(), of what spawn() gives; or the command `procwright doctor`",
-    "sh": "run([program, ...]), or run(line, shell=True)",
-    "shell": "run(line, shell=True)",
-    "which": "shutil.which(name)",
-    "pid_exists": "Process(pid), which raises NoSuchProcess",
-    "pids": "psutil.pids()",
-    "process_iter": "psutil.process_iter(); Process(one) takes what it gives",
-    "list2cmdline": "shlex.join(args)",
-    "Pool": "map(commands, parallel=n)",
-    "Popen": "spawn, which gives a Child",
-    "SubprocessError": "subprocess.SubprocessError, which that of a wait is as well, or RunError",
-    "call": "run(args, stdout=INHERIT, stderr=INHERIT).returncode",
-    "check_call": "run(args, stdout=INHERIT, stderr=INHERIT, check=True)",
-    "check_output": "run(args, check=True).stdout",
-    "getoutput": "run(line, shell=True, stderr=STDOUT, text=True).stdout",
-    "system": "run(line, shell=True, stdin=INHERIT, stdout=INHERIT, stderr=INHERIT).returncode",
-    "getstatusoutput": "run(line, shell=True, stderr=STDOUT, text=True)",
-    "AccessDenied": "PermissionError",
-    "BG": "cmd(...).spawn(), which returns at once",
-    "CommandNotFound": "FileNotFoundError, which a SpawnError is",
-    "CommandTimedOut": "TimeoutExpired",
-    "Context": "run(line, shell=True)",
-    "ERROUT": "stderr=STDOUT",
-    "ErrorReturnCode": "CalledProcessError, whose returncode tells",
-    "FG": "cmd(...).run(stdin=INHERIT, stdout=INHERIT, stderr=INHERIT)",
-    "Failure": "RunError",
-    "ProcessExecutionError": "CalledProcessError",
-    "RETCODE": "cmd(...).run().returncode",
-    "Responder": "spawn(), and wait_for() and stdin.write() of the child",
-    "TEE": "cmd(...).run(tee=True)",
-    "TF": "cmd(...).run().ok",
-    "TimeoutException": "TimeoutExpired",
-    "UnexpectedExit": "CalledProcessError",
-    "cd": "cwd= of the call, or of cmd(...).with_options(cwd=path)",
-    "local": "cmd(program, ...)",
-    "pxssh": "spawn(['ssh', ...], stdin=PIPE, pty=True)",
-    "sudo": "run(['sudo', program, ...])",
-    "to_process": "anyio.to_process: this is for programs",
-}
 _MODULES = {name: module for module, names in _LAZY.items() for name in names}
 
 __version__ = "0.1.0"
@@ -369,20 +315,9 @@ if not TYPE_CHECKING:
             value: object = getattr(module, name)
             globals()[name] = value
             return value
-        hint = _OF_OTHERS.get(name)
-        also = f": use {hint}" if hint else ""
-        text = f"module {__name__!r} has no attribute {name!r}{also}"
-        if hint and _is_imported(sys._getframe(1)):
-            # Python would put a text of its own in the place of that of an AttributeError.
-            raise ImportError(text, name=__name__)
-        raise AttributeError(text)
+        from ._names import unknown
 
-
-def _is_imported(caller: FrameType) -> bool:
-    """Whether it asks by `from procwright import name`."""
-    import opcode
-
-    return caller.f_code.co_code[caller.f_lasti] == opcode.opmap["IMPORT_FROM"]
+        raise unknown(__name__, name, sys._getframe(1))
 
 
 def __dir__() -> list[str]:

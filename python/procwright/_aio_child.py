@@ -22,7 +22,7 @@ from ._child import LeftOff, read_so_far
 from ._errors import WaitTimeout
 from ._generic import Both, Err, Generic, In, Out
 from ._held import HeldAt
-from ._hinted import hinted
+from ._hinted import hinted, settable
 from ._process import as_stop
 from ._record import Status, Survivor
 from ._result import Result
@@ -501,6 +501,10 @@ class Child(Streams[Out, Err, In, Both]):
             from ._missing import AIO_CHILD, missing
 
             raise missing(self, name, AIO_CHILD, dir(Result), "(await child.result())")
+
+        __setattr__ = settable(
+            "AIO_CHILD", "process", "before", "stdin", "stdout", "stderr", "merged"
+        )
 
     def __repr__(self) -> str:
         return repr(self._child).replace("procwright.Child", "procwright.aio.Child", 1)

@@ -14,7 +14,7 @@ from ._aio_text import TextReader, TextWriter
 from ._aio_told import has_waited, in_place_of, tell
 from ._child import LeftOff
 from ._generic import Err, Generic, In, Out
-from ._hinted import hinted
+from ._hinted import hinted, settable
 from ._late_calls import of_many, on_top
 from ._pipeline import PipelineResult
 from ._record import Survivor
@@ -291,6 +291,8 @@ class PipelineChild(PipelineStreams[Out, Err, In]):
 
             where = "(await child.result())"
             raise missing(self, name, PIPELINE_CHILD, dir(PipelineResult), where)
+
+        __setattr__ = settable("PIPELINE_CHILD", "stdin", "stdout", "stderr")
 
     def __repr__(self) -> str:
         return repr(self._child).replace("procwright.", "procwright.aio.", 1)

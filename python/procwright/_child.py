@@ -8,7 +8,7 @@ from . import _core
 from ._arguments import data, number, word
 from ._generic import Both, Err, Generic, In, Out
 from ._held import HELD_AFTER_S, Alone, go_on
-from ._hinted import hinted
+from ._hinted import hinted, settable
 from ._invalid import InvalidValue, bad_type, bad_value
 from ._opened import opened_reader, opened_writer
 from ._options import quoted
@@ -731,6 +731,10 @@ class Child(Streams[Out, Err, In, Both]):
             from ._missing import CHILD, missing
 
             raise missing(self, name, CHILD, dir(Result), "child.result()")
+
+        __setattr__ = settable(
+            "CHILD", "args", "process", "pid", "before", "stdin", "stdout", "stderr", "merged"
+        )
 
     def __repr__(self) -> str:
         status = self.status

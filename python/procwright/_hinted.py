@@ -1,4 +1,4 @@
-"""Methods that say what to type in the place of parameters that they do not have."""
+"""Methods and attributes that say what to type in the place of those that there are not."""
 
 from __future__ import annotations
 
@@ -267,3 +267,26 @@ def _near(name: str, known: Sequence[str]) -> str:
     if name in known:
         return f"{name} is taken by its place: pass it without its name"
     return f"it has {', '.join(known)}" if known else "it has none"
+
+
+def settable(hints: str, *names: str) -> Any:
+    """A `__setattr__` that takes these attributes, those of the class and private ones.
+
+    What others have set, as `child.timeout = 5`, would change nothing here, and say nothing:
+    the error has what to type, of the table `hints` in `_missing`. A subclass has attributes of
+    its own.
+    """
+
+    def __setattr__(self: Any, name: str, value: object) -> None:
+        if name[0] == "_" or name in names:
+            # Some twenty times for each child.
+            self.__dict__[name] = value
+            return
+        kind = type(self)
+        if not hasattr(kind, name) and "__setattr__" in vars(kind):
+            from . import _missing
+
+            raise _missing.not_set(self, name, getattr(_missing, hints))
+        object.__setattr__(self, name, value)
+
+    return __setattr__

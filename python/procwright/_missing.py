@@ -78,20 +78,28 @@ PIPELINE = {
     "status": "use status of each of its stages",
     "statuses": "use [stage.status for stage in result.stages]",
 }
+_COPIED = "spawn(..., tee=sys.stdout), or tee=path, has a copy of both outputs there, as they come"
+_AT_ONCE = "what is written is in the pipe at once: leave it out"
+_IS_READ = "what comes is taken at once, whatever the size: leave it out"
+_BY_PSUTIL = "psutil.Process(child.pid) tells it"
 #: What a `Child` has been asked for, as those of pexpect, asyncio, anyio and psutil are.
 CHILD = {
     **_EXITS,
     "after": "the match that wait_for() gives has it",
     "alive": "use poll() is None",
     "all": "spawn(..., merged=True) has both as child.merged",
+    **dict.fromkeys(("children", "cpu_percent", "cpu_times", "memory_info"), _BY_PSUTIL),
+    "buffer": "stdout.read1() gives what has come",
     "cancel": "use stop()",
     "check": "use result().check_returncode()",
     "close": "use stop(), or leave its with block; a stream has close() of its own",
     "cmd": "use args",
     "command": "use args",
+    **dict.fromkeys(("delayafterclose", "delayafterterminate", "delaybeforesend"), _AT_ONCE),
     "expect": "use wait_for(pattern, timeout)",
     "expect_exact": "use wait_for(re.escape(text), timeout)",
     "expect_list": 'use wait_for("(a)|(b)", timeout), and lastindex of the match',
+    "flush": _AT_ONCE,
     "getecho": "the program says what is echoed, as by stty -echo",
     "id": "use pid, or process.id, which no other process ever has",
     "interact": "a child that was spoken to is not handed over to a person: "
@@ -119,9 +127,10 @@ CHILD = {
     "sendline": 'use stdin.write(line + "\\n"), of a child with stdin=PIPE',
     "eof": "poll() is not None once it has ended; read1() gives what is empty at the end",
     "flag_eof": "poll() is not None once it has ended; read1() gives what is empty at the end",
-    "logfile": "spawn(..., tee=path) has a copy of both outputs there, as they come",
-    "logfile_read": "spawn(..., tee=path) has a copy of both outputs there, as they come",
+    **dict.fromkeys(("logfile", "logfile_read"), _COPIED),
+    "logfile_send": "what you write is yours: write it to both",
     "match": "it is what wait_for() gives",
+    **dict.fromkeys(("maxread", "searchwindowsize"), _IS_READ),
     "sendintr": 'use stdin.write("\\x03"), of a child with pty=True and stdin=PIPE, or '
     'send_signal("INT")',
     "signalstatus": "use status.signal, once it has ended",
@@ -131,6 +140,8 @@ CHILD = {
     "stdio": "use stdin.write() and stdout.read(), of a child with stdin=PIPE",
     "stdout_lines": "iterate over stdout",
     "terminated": "use poll() is not None",
+    "timeout": "wait_for(), readline() and wait() have one each; spawn(..., timeout=) is for all "
+    "of it, and stops it then",
     "waitnoecho": 'use wait_for("assword: $"): the program shows it when it is ready',
     "write": "use stdin.write(), of a child with stdin=PIPE",
 }
@@ -148,6 +159,10 @@ PIPELINE_CHILD = {
     "`procwright doctor PID` examines one of pids",
     "getecho": "no stage has a terminal",
     "id": "use pids",
+    **dict.fromkeys(("children", "cpu_percent", "cpu_times", "memory_info"), "use pids"),
+    **dict.fromkeys(("logfile", "logfile_read"), 'put a stage in between, ["tee", path]'),
+    "timeout": "stdout.readline() and wait() have one each; spawn_pipeline(..., timeout=) is for "
+    "all of it, and stops it then",
     "interact": "no stage has a terminal: spawn() one program with pty=True",
     "merged": "spawn_pipeline(..., stderr=STDOUT) sends both outputs into the pipe",
     "name": "use args, or pids",
@@ -172,6 +187,9 @@ AIO_CHILD = {
     **CHILD,
     "kill_tree": "use await child.stop(), which ends what it has started, too",
     "pipe": "aio.spawn(args, stdin=child.stdout) reads it; aio.spawn_pipeline() joins programs",
+    "stdio": "use await child.stdin.send(), of a child with stdin=PIPE, and await "
+    "child.stdout.receive()",
+    "buffer": "await child.stdout.receive() gives what has come",
     "read_nonblocking": "use await child.stdout.receive(), which gives what has come",
     "read": "use await child.stdout.read()",
     "read1": "use await child.stdout.receive(), which gives what has come",
@@ -213,6 +231,7 @@ AIO_STREAM = {
 _PSUTIL = "psutil.Process(process.pid) tells it"
 #: What a `Process` has been asked for, as those of psutil, multiprocessing and subprocess are.
 PROCESS = {
+    **dict.fromkeys(("as_dict", "oneshot"), _PSUTIL),
     "children": "procwright.Process knows the one; psutil.Process(process.pid).children() lists "
     "others, and stop() ends all of the tree",
     "cmdline": _PSUTIL,
@@ -285,7 +304,13 @@ SAID = {
     "read": "use run(text=True, check=True).stdout",
     "retcode": "use run().returncode",
     "returncode": "it has not run: use run().returncode",
+    "formulate": "use str()",
+    "nohup": "use spawn(detach=True)",
+    "run_bg": "use spawn(), which returns at once",
     "run_fg": "use run(stdin=INHERIT, stdout=INHERIT, stderr=INHERIT)",
+    "run_retcode": "use run().returncode",
+    "run_tee": "use run(tee=True)",
+    "run_tf": "use run().ok",
     "start": "use spawn()",
     "stdin": "use run(stdin=path), or run(input=...)",
     "stdout": "it has not run: use run().stdout",
@@ -339,6 +364,7 @@ FAKE = {
 #: What an error has been asked for that has no result, as that of a wait.
 _STILL = "nothing has ended, and there is no result yet: the child tells it then"
 OF_A_WAIT = {
+    "pid": "use pending, which are those that have not ended",
     **dict.fromkeys([*_EXITS, "returncode", "signal", "status", "outcome", "summary"], _STILL),
     "duration": "use timeout, which is how long was waited",
     "duration_s": "use timeout, which is how long was waited",
@@ -350,6 +376,13 @@ ERROR = {
     "command": "use cmd",
     "message": "use str(error)",
 }
+
+
+def not_set(thing: object, name: str, hints: dict[str, str]) -> AttributeError:
+    """The error for setting an attribute that there is not."""
+    hint = hints.get(name, "nothing would look at it: keep it beside the child")
+    kind = type(thing).__name__
+    return AttributeError(f"{kind!r} object has no attribute {name!r} to set: {hint}")
 
 
 def missing(

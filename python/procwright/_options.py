@@ -309,6 +309,8 @@ def translated(table: _Table, given: Mapping[str, Any]) -> dict[str, object]:
 def text_hint(value: Any) -> str:
     """What would do for a string of the system's in the place of `value`."""
     hint = "pass a str, bytes or a path"
+    if hasattr(value, "_is_late_command"):
+        return f"{hint}; the words of a command are *command.args"
     # True may be "1", "true" or "yes" to a program.
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return f"{hint}, here {str(value)!r}" if is_number else hint

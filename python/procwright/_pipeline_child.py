@@ -9,7 +9,7 @@ from ._child import LeftOff, encoded_input, open_stream, read_so_far
 from ._errors import WaitTimeout
 from ._generic import Err, Generic, In, Out
 from ._held import Alone
-from ._hinted import hinted
+from ._hinted import hinted, settable
 from ._invalid import bad_value
 from ._opened import opened_reader, opened_writer
 from ._options import quoted_pipeline
@@ -384,6 +384,8 @@ class PipelineChild(PipelineStreams[Out, Err, In]):
             from ._missing import PIPELINE_CHILD, missing
 
             raise missing(self, name, PIPELINE_CHILD, dir(PipelineResult), "child.result()")
+
+        __setattr__ = settable("PIPELINE_CHILD", "args", "pids", "stdin", "stdout", "stderr")
 
     def __repr__(self) -> str:
         past = self._ended()

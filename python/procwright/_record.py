@@ -64,7 +64,8 @@ class Status(Record):
     """How the program ended. Never guessed: what cannot be known is "unknown".
 
     `kind` is "exited" (then `code` is set), "signaled" (`signal`, `name` and
-    `core`) or "unknown" (`why`).
+    `core`) or "unknown" (`why`). Comparing it with a number is a TypeError:
+    that is its `returncode`.
     """
 
     __slots__ = ("kind", "code", "signal", "name", "core", "why")
@@ -89,6 +90,16 @@ class Status(Record):
     def returncode(self) -> int | MaybeNone:
         """The exit code, -N after signal N, None if unknown."""
         return self.code if self.signal is None else -self.signal
+
+    def __eq__(self, other: object) -> bool:
+        # Who expects the code, as `Popen.wait()` gives it, would take False for an answer.
+        if isinstance(other, int):
+            raise TypeError(
+                f"a Status is no number: compare its returncode, status.returncode == {other!r}"
+            )
+        return super().__eq__(other)
+
+    __hash__ = Record.__hash__
 
     def __repr__(self) -> str:
         parts = self._parts().items()

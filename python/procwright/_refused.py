@@ -76,7 +76,10 @@ def _with_detach(option: str, given: Mapping[str, Any]) -> str | None:
 
 def _with_pty(option: str) -> str | None:
     return {
-        "stdout": ", and with pty it is the terminal: leave it out, or pass CAPTURE",
+        "stdout": (
+            ", and with pty it is the terminal: leave it out, or pass CAPTURE; tee=True shows "
+            "what is captured"
+        ),
         "stderr": (
             ", and with pty it is the terminal: leave it out, and it comes with stdout; or send "
             "it to a file"

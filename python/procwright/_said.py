@@ -25,6 +25,19 @@ if TYPE_CHECKING:
     from ._types import Fixed
 
 
+_OUR_OWN = ".run(stdin=INHERIT, stdout=INHERIT, stderr=INHERIT)"
+#: What stands for `command & way` of plumbum.
+_WAYS = {
+    "BG": ".spawn(), which returns at once",
+    "FG": _OUR_OWN,
+    "NOHUP": ".spawn(detach=True)",
+    "RETCODE": ".run().returncode",
+    "TEE": ".run(tee=True)",
+    "TF": ".run().ok",
+}
+_ANY_WAY = f".spawn(), which returns at once; in the foreground {_OUR_OWN}; or .run(tee=True)"
+
+
 class _Said:
     """What a command and a pipeline have: values that start nothing."""
 
@@ -59,6 +72,9 @@ class _Said:
         def __gt__(self, other):
             raise _redirected(self, f".run(stdout={shown(other)})")
 
+        def __ge__(self, other):
+            raise _redirected(self, f".run(stderr={shown(other)})")
+
         def __rshift__(self, other):
             raise _redirected(self, f".run(stdout=open({shown(other)}, 'ab'))")
 
@@ -69,7 +85,9 @@ class _Said:
             raise _redirected(self, f".run(input={shown(other)})")
 
         def __and__(self, other):
-            raise _redirected(self, ".spawn(), which returns at once, or .run(tee=True)")
+            # plumbum has an object for each way.
+            way = type(other).__name__.strip("_")
+            raise _redirected(self, _WAYS.get(way, _ANY_WAY))
 
         def __call__(self, *words, **options):
             more = f".with_args({', '.join(map(shown, words))})" if words else ""

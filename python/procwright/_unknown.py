@@ -52,10 +52,19 @@ _FILE = (
     "keep_full=path keeps it besides"
 )
 _SHOWN_OR_FILE = "tee=sys.stdout, or another file or a path, has a copy as it comes"
+#: Names of what has a copy of an output.
+_COPIES = {"log", "log_file", "out_stream"}
 _TYPED = "spawn() it, and use wait_for() and stdin.write() of the child"
 _LATER = "spawn() returns at once"
 _WHOLE_ENV = "env is the whole environment, extra_env is added to ours: leave it out"
 _NOT_RUN = "leave the call out: shlex.join(args) is the line that it would run"
+_OUR_OWN = "pass stdin=INHERIT, stdout=INHERIT and stderr=INHERIT"
+_AS_IT_COMES = "what is written is in the pipe, and what comes is there: leave it out"
+_AT_ITS_END = (
+    "run() returns then",
+    "nothing calls back at the end: call child.wait(), on a thread of yours, or for many "
+    "procwright.as_completed()",
+)
 _APPENDED = 'a file is written anew unless it was opened so: stdout=open(path, "ab")'
 _LIMITER = "await the call in `async with limiter:`, or pass parallel=n to aio.map()"
 _AGAIN_ALONE = (
@@ -66,12 +75,11 @@ _IN_RUN = "map() runs many: map(commands, parallel=4)"
 #: Parameters that other libraries have, and what does here what they do there: of `run` and
 #: `spawn`, or of each.
 _HABITS: dict[str, str | tuple[str, str]] = {
-    "_bg": _LATER,
-    "_out": "use stdout",
     "all": "pass stderr=STDOUT, or merged=True",
     "append": _APPENDED,
     "append_stdout": _APPENDED,
     "answers": _TYPED,
+    "async": "aio.run() is awaited; spawn() returns at once",
     "asynchronous": _LATER,
     "background": _LATER,
     "bg": _LATER,
@@ -85,15 +93,22 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "check_returncode": ("use check", "call check_returncode() of the child's result()"),
     "cleanup": "use die_with_parent, for our own end by a signal; at any other it is stopped",
     "combine_stderr": "pass stderr=STDOUT",
+    "codec_errors": "use errors",
     "command": "it is the first argument: run([program, ...])",
     "daemon": _DETACHED,
     "data": "use input",
     "deadline": "use timeout",
-    "deliver_cancel": 'use stop=Stop("TERM", grace=5.0), which a cancellation uses',
+    "decode_errors": "use errors",
+    "delaybeforesend": "what is written is in the pipe at once: leave it out",
+    "deliver_cancel": (
+        'use stop=Stop("TERM", grace=5.0), which a cancellation uses; for more signals than that '
+        "and SIGKILL, send_signal() and wait() of aio.spawn() behind a shield"
+    ),
     "detached": _DETACHED,
     "dimensions": "use pty=(rows, columns)",
     "dir": "use cwd",
     "disown": _DETACHED,
+    "done": _AT_ITS_END,
     "directory": "use cwd",
     "dry": _NOT_RUN,
     "dry_run": _NOT_RUN,
@@ -102,15 +117,18 @@ _HABITS: dict[str, str | tuple[str, str]] = {
         "program says what is echoed, as stty -echo"
     ),
     "echo_stdin": _ECHOED,
+    "err_bufsize": _AS_IT_COMES,
     "err_to_out": "pass stderr=STDOUT",
     "env_add": "use extra_env",
     "env_extra": "use extra_env",
     "environ": "use env for the whole environment, extra_env for what is added to ours",
     "environment": "use env for the whole environment, extra_env for what is added to ours",
     "err": "use stderr",
+    "events": _TYPED,
     "extend_env": _WHOLE_ENV,
     "fallback": "there is one way to run, on every machine: leave it out",
     "exception": ("use check", "call check_returncode() of the child's result()"),
+    "fg": _OUR_OWN,
     "force_kill_after_delay": "use stop=Stop(grace=5.0)",
     "gid": "use group",
     "graceful_cancel": 'use stop=Stop("TERM", grace=5.0), which a cancel uses',
@@ -118,39 +136,48 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "grace_period": "use stop=Stop(grace=5.0)",
     "hide": _NOT_SHOWN,
     "order": "stderr=STDOUT has the exact order, in one pipe; merged=True tells the outputs apart",
+    "ignore_sighup": 'use ignored_signals=["HUP"]',
+    "in": "use stdin, or input for the data itself",
+    "in_bufsize": _AS_IT_COMES,
     "in_stream": "use stdin",
     "idle": "use idle_timeout",
     "input_file": "use stdin=pathlib.Path(name)",
     "ipc": ('spawn(..., channel="from_child") has a queue', 'use channel="from_child", a queue'),
     "prefer_local": 'use extra_env={"PATH": f"node_modules/.bin:{os.environ[\'PATH\']}"}',
     "local_dir": 'use extra_env={"PATH": f"node_modules/.bin:{os.environ[\'PATH\']}"}',
-    "interactive": "pass stdin=INHERIT, stdout=INHERIT and stderr=INHERIT",
+    "interactive": _OUR_OWN,
+    "internal_bufsize": ("use limit", "use overflow=Overflow(...)"),
     "kill_after": "use stop=Stop(grace=5.0)",
     "kill_signal": _ENDED_BY,
+    "iter_noblock": (
+        "spawn() it, and iterate over child.stdout",
+        "procwright.wait([child.stdout], timeout=0) says whether something is there",
+    ),
     "iter": ("take result.stdout.splitlines(), or pass on_line", "iterate over child.stdout"),
     "limiter": _LIMITER,
     "lines": ("take result.stdout.splitlines(), or pass on_line", "iterate over child.stdout"),
     "log": _FILE,
-    "events": _TYPED,
-    "ignore_sighup": 'pass ignored_signals=["HUP"]',
     "log_file": _FILE,
+    "log_msg": _TRACED,
     "logfile": _SHOWN_OR_FILE,
     "logfile_read": _SHOWN_OR_FILE,
+    "logfile_send": "what you write is yours: write it to both",
     "maxread": "what has come is there, however much: leave it out",
     "searchwindowsize": "a search looks at each line: leave it out",
-    "timeout_signal": 'use stop="KILL", or another signal',
-    "withexitstatus": "the result has it, as returncode: leave it out",
     "max_buffer": ("use limit", "use overflow=Overflow(...)"),
     "max_output": ("use limit", "use overflow=Overflow(...)"),
     "new_session": "use start_new_session",
     "newline": "newlines stay as they are: leave it out",
+    "no_err": "use stderr=DEVNULL",
+    "no_out": "use stdout=DEVNULL",
     "no_output_timeout": "use idle_timeout",
     "on_cancel": "catch procwright.Cancelled, whose result has what came until then",
-    "on_exit": ("run() returns then", "call child.wait(), or procwright.wait() for many"),
+    "on_exit": _AT_ITS_END,
     "on_output": ("use on_line", "use on_stdout_line and on_stderr_line"),
     "on_stderr": "use on_stderr_line",
     "on_stdout": "use on_stdout_line",
     "out": "use stdout",
+    "out_bufsize": _AS_IT_COMES,
     "out_stream": _FILE,
     "output": "use stdout",
     "parallel": _IN_RUN,
@@ -158,6 +185,7 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "jobs": _IN_RUN,
     "pgid": "use process_group",
     "pgroup": "use process_group",
+    "piped": "pipeline(*stages) joins programs, and spawn_pipeline(*stages)",
     "quiet": _NOT_SHOWN,
     "raise_on_error": ("use check", "call check_returncode() of the child's result()"),
     "replace_env": _WHOLE_ENV,
@@ -180,12 +208,16 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "strict": ("use check", "call check_returncode() of the child's result()"),
     "strip": "strip what comes: result.stdout.strip()",
     "strip_final_newline": 'the newline stays: result.stdout.removesuffix("\\n")',
+    "timeout_signal": _ENDED_BY,
     "tty": "use pty",
+    "tty_in": "use pty",
+    "tty_out": "use pty",
     "uid": "use user",
     "verbose": _TRACED,
     "wait": _LATER,
     "warn": "a failure raises nothing unless check=True is said: leave it out",
     "watchers": _TYPED,
+    "withexitstatus": ("the result has returncode: leave it out", "wait() gives it: leave it out"),
     "workdir": "use cwd",
     "working_directory": "use cwd",
 }
@@ -279,6 +311,10 @@ _OF_PIPELINE = {
     "explain_after": (
         'the command does it: run(["procwright", "pipe", program, ..., "--to", program, ...], '
         "explain_after=30)"
+    ),
+    "from": (
+        'stdout is passed on, with stderr=STDOUT both: stderr alone is by a shell, ["sh", "-c", '
+        '\'exec "$@" 2>&1 >/dev/null\', "sh", program, ...]'
     ),
     "input_wanted": "no stage has somebody to answer but by the first one's stdin: leave it out",
     "keep_full": _PASSED_ON,
@@ -414,18 +450,31 @@ def refusal(
     if shell and name in ("echo", "dry", "dry_run"):
         # It is a line already.
         hint = hint.replace("shlex.join(args)", "args")
-    if name in ("hide", "silent", "quiet") and value in ("stdout", "stderr"):
-        shown_one = "stderr" if value == "stdout" else "stdout"
-        hint = f'tee={{"{shown_one}": True}} shows the other'
-    if name in ("out", "_out", "err", "_err") and callable(value):
-        hint = f"use on_std{name.lstrip('_')}_line"
-    if name == "echo" and value is False and function in ("run", "spawn"):
-        hint = _ECHOED
-    if name == "halt" and isinstance(value, str) and value.startswith("soon"):
-        hint = _NO_MORE_SOON
+    hint = _by_value(function, name.lstrip("_"), value) or hint
     if function == "a command":
         whose = "a command of map() has no such option"
     return _WrongType(f"{name} is {shown(value)}, and {whose}: {hint}")
+
+
+def _by_value(function: str, name: str, value: Any) -> str | None:
+    """What to write where the value of a parameter says what is meant by it."""
+    if name == "echo" and value is False and function in ("run", "spawn"):
+        return _ECHOED
+    if name == "halt" and isinstance(value, str) and value.startswith("soon"):
+        return _NO_MORE_SOON
+    if name == "retcode" and value is None:
+        return "any exit code is a result unless check=True is said: leave it out"
+    if function not in ("run", "spawn"):
+        return None
+    if name in ("out", "err") and callable(value):
+        called = getattr(value, "__name__", "function")
+        return f"use on_std{name}_line={called}, which is called with each line"
+    if name in ("hide", "silent", "quiet") and value in ("err", "stderr", "out", "stdout"):
+        left = "stdout" if "err" in value else "stderr"
+        return f'nothing is shown unless that is asked for: tee={{"{left}": True}} shows the other'
+    if name in _COPIES and hasattr(value, "write"):
+        return "pass it as tee: its write() is called with what comes of both outputs"
+    return None
 
 
 def refused_by_new(
@@ -477,13 +526,13 @@ def _hint(function: str, name: str, known: list[str], others: Iterable[str]) -> 
     import difflib
     import re
 
+    # sh writes _cwd.
+    name = name.lstrip("_") or name
     own = _OF_A_FUNCTION.get(function, {}).get(name)
     if own is not None:
         return own
     if name in _OF_SUBPROCESS:
         return _OF_SUBPROCESS[name]
-    if name in others:
-        return f"{'run' if function == 'spawn' else 'spawn'}() has it"
     # Other languages write killSignal.
     snake = re.sub("([A-Z])", r"_\1", name).lower()
     # sh writes _cwd.
@@ -491,6 +540,8 @@ def _hint(function: str, name: str, known: list[str], others: Iterable[str]) -> 
         snake = snake.lstrip("_")
     if snake in known:
         return f"it is {snake} here"
+    if name in others:
+        return f"{'run' if function == 'spawn' else 'spawn'}() has it"
     habit = _HABITS.get(snake)
     if habit is not None:
         return habit if isinstance(habit, str) else habit[function == "spawn"]

@@ -42,37 +42,15 @@ else:
 
 del _anyio
 
-#: What does here what these names of others do there.
-_OF_OTHERS = {
-    "DEVNULL": "procwright.DEVNULL",
-    "PIPE": "procwright.PIPE",
-    "STDOUT": "procwright.STDOUT",
-    "Popen": "aio.spawn(args)",
-    "create_subprocess_exec": "aio.spawn([program, *args]), which is not awaited",
-    "create_subprocess_shell": "aio.spawn(line, shell=True), which is not awaited",
-    "to_process": "anyio.to_process: this is for programs",
-    "open_process": "async with aio.spawn(args, stdin=PIPE) as child",
-    "run_process": "await aio.run(args, check=True)",
-    "ObjectReceiver": "procwright.queue.ObjectReceiver, whose recv_async is awaited",
-    "ObjectSender": "procwright.queue.ObjectSender",
-    "wait_async": "await aio.wait(procs)",
-    "as_completed_async": "async for one in aio.as_completed(procs)",
-}
-
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
         import procwright
 
-        hint = _OF_OTHERS.get(name)
-        if hint is None and name in procwright.__all__:
-            hint = f"procwright.{name}"
-        also = f": use {hint}" if hint else ""
-        text = f"module {__name__!r} has no attribute {name!r}{also}"
-        if hint and procwright._is_imported(sys._getframe(1)):
-            # Python would put a text of its own in the place of that of an AttributeError.
-            raise ImportError(text, name=__name__)
-        raise AttributeError(text)
+        from ._names import AIO, unknown
+
+        ours = {one: f"procwright.{one}" for one in procwright.__all__}
+        raise unknown(__name__, name, sys._getframe(1), {**ours, **AIO})
 
 
 __all__ = [

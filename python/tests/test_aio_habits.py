@@ -7,7 +7,7 @@ import signal
 import pytest
 
 import procwright
-from procwright import PIPE, InvalidValue, _missing
+from procwright import PIPE, InvalidValue, _missing, _names
 
 anyio = pytest.importorskip("anyio")
 from procwright import aio  # noqa: E402
@@ -83,6 +83,11 @@ def test_attributes_of_others_are_told(text):
                     assert (
                         str(caught.value) == f"{name!r} object has no attribute {asked!r}: {hint}"
                     )
+            with pytest.raises(AttributeError, match=r"'logfile' to set: .*tee=sys\.stdout"):
+                child.logfile = None
+            async with aio.spawn_pipeline(["true"], ["true"]) as both:
+                with pytest.raises(AttributeError, match=r"'mine' to set: .*keep it beside"):
+                    both.mine = None
             for block in (lambda: iter(child), lambda: aiter(child), lambda: child.__enter__()):
                 with pytest.raises(TypeError, match="async "):
                     block()
@@ -91,7 +96,9 @@ def test_attributes_of_others_are_told(text):
 
 
 def test_names_of_others_are_told():
-    for name, hint in aio._OF_OTHERS.items():
+    for name, hint in {**_names.MODULE, **_names.AIO}.items():
+        with pytest.raises(ImportError, match=f"^module 'procwright.aio' .* '{name}': use "):
+            exec(f"from procwright.aio import {name}")
         with pytest.raises(
             AttributeError, match=r"^module 'procwright.aio' has no attribute"
         ) as told:

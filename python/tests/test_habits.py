@@ -28,6 +28,7 @@ from procwright import (
     MergedLine,
     Stop,
     _missing,
+    _names,
     _unknown,
     queue,
     run,
@@ -48,6 +49,10 @@ def test_every_habit_has_a_hint_of_its_own(function):
         assert text.startswith(f"{name} is 5, and {function}() has no such parameter: ")
         assert "it has " not in text, text
         assert "did you mean" not in text, text
+        # As sh writes them.
+        with pytest.raises(InvalidValue) as caught:
+            FUNCTIONS[function](["true"], **{f"_{name}": 5})
+        assert str(caught.value) == f"_{text}"
 
 
 def test_no_hint_names_what_the_function_has_not():
@@ -63,6 +68,7 @@ def test_no_hint_names_what_the_function_has_not():
     ("name", "hint"),
     [
         ("killSignal", 'use stop="KILL"'),
+        ("_timeout", "it is timeout here"),
         ("extraEnv", "it is extra_env here"),
         ("timout", "did you mean timeout?"),
         ("cancle", "did you mean cancel?"),
@@ -241,7 +247,7 @@ def test_the_word_of_a_place_is_no_file(child, tmp_path, monkeypatch):
 
 
 def test_names_of_subprocess_are_told_when_they_are_imported():
-    for name in procwright._OF_OTHERS:
+    for name in [*_names.MODULE, "ErrorReturnCode_2", "SignalException_SIGKILL", "_Popen"]:
         with pytest.raises(ImportError, match=f"no attribute '{name}': use "):
             exec(f"from procwright import {name}")
         with pytest.raises(AttributeError, match=f"no attribute '{name}': use "):
@@ -831,6 +837,124 @@ def test_what_others_have_is_told_as_what_to_type(call, hint):
     with pytest.raises(procwright.InvalidValue) as caught:
         call()
     assert hint in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        ({"_out": print}, "use on_stdout_line=print, which is called with each line"),
+        ({"err": print}, "use on_stderr_line=print, which is called with each line"),
+        ({"out": "file"}, "use stdout"),
+        ({"hide": "stderr"}, 'tee={"stdout": True} shows the other'),
+        ({"hide": "out"}, 'tee={"stderr": True} shows the other'),
+        ({"hide": True}, "leave it out"),
+        ({"logfile": sys.stdout}, "tee=sys.stdout, or another file or a path"),
+        ({"log": "path"}, "tee=path has a copy"),
+        ({"retcode": None}, "unless check=True is said: leave it out"),
+    ],
+)
+def test_the_value_says_what_is_meant(given, hint):
+    for call in FUNCTIONS.values():
+        with pytest.raises(InvalidValue) as caught:
+            call(["true"], **given)
+        assert hint in str(caught.value)
+
+
+def test_stderr_of_a_stage_is_passed_on_as_it_is_told():
+    hint = _unknown._OF_PIPELINE["from"]
+    line = hint.split("'")[1]
+    stage = ["sh", "-c", line, "sh", "sh", "-c", "echo out; echo err >&2"]
+    assert procwright.pipeline(stage, ["cat"], text=True).stdout == "err\n"
+    (document,) = (pathlib.Path(__file__).parents[2] / "docs" / "recipes").glob("pipelines.md")
+    assert line in document.read_text()
+    line = line.replace("2>&1 >/dev/null", "3>&1 >&2 2>&3 3>&-")
+    both = procwright.pipeline([*stage[:2], line, *stage[3:]], ["cat"], text=True)
+    assert both.stdout == "err\n"
+    assert both.stages[0].stderr == "out\n"
+
+
+def test_ways_to_run_a_command_of_plumbum_are_told():
+    class _FG:
+        pass
+
+    for way, hint in (
+        (_FG(), r"use \.run\(stdin=INHERIT"),
+        (1, r"\.spawn\(\).*\.run\(tee=True\)$"),
+    ):
+        with pytest.raises(TypeError, match=hint):
+            procwright.cmd("true") & way
+    with pytest.raises(TypeError, match=r"use \.run\(stderr='err'\)$"):
+        procwright.cmd("true") >= "err"  # noqa: B015
+    inner = procwright.cmd("echo", "x")
+    with pytest.raises(InvalidValue, match=r"^args\[0\] is .*\*command\.args$"):
+        procwright.cmd("env").with_args(inner)
+    assert procwright.cmd("env").with_args(*inner.args).run(text=True).stdout == "x\n"
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_a_mapping_is_no_stdin(text):
+    for call in (
+        lambda stdin: run(["cat"], stdin=stdin, text=text),
+        lambda stdin: spawn(["cat"], stdin=stdin, text=text),
+        lambda stdin: procwright.pipeline(["cat"], ["cat"], stdin=stdin, text=text),
+        lambda stdin: procwright.map([{"args": ["cat"], "stdin": stdin}], text=text).wait(),
+    ):
+        for stdin in ({"file": "in.txt"}, {b"a": 1}, os.environ):
+            with pytest.raises(InvalidValue, match=r"^stdin is .*stdin=pathlib\.Path\(\.\.\.\)"):
+                call(stdin)
+
+
+def test_what_nothing_would_look_at_is_not_set(child):
+    both = procwright.spawn_pipeline(["true"], ["true"])
+    with spawn([child, "exit", "3"]) as it, both:
+        for name, hint in (
+            ("logfile", "tee=sys.stdout"),
+            ("logfile_read", "tee=sys.stdout"),
+            ("timeout", r"wait_for\(\), readline\(\) and wait\(\) have one each"),
+            ("delaybeforesend", "leave it out"),
+            ("mine", "keep it beside the child$"),
+        ):
+            with pytest.raises(AttributeError, match=f"'{name}' to set: .*{hint}"):
+                setattr(it, name, None)
+        for name, hint in (("logfile", '"tee", path'), ("mine", "keep it beside")):
+            with pytest.raises(AttributeError, match=f"'{name}' to set: .*{hint}"):
+                setattr(both, name, None)
+        with pytest.raises(AttributeError):
+            it.returncode = 5
+        # What a mock or a test replaces is there.
+        with unittest.mock.patch.object(it, "wait", return_value=7):
+            assert it.wait() == 7
+        assert it.wait() == 3
+        with unittest.mock.patch.object(procwright.Child, "poll", return_value=8):
+            assert it.poll() == 8
+        it.stdout = None
+        assert it.communicate()[0] is None
+
+
+def test_a_subclass_of_a_child_has_attributes_of_its_own():
+    class Mine(procwright.Child):
+        def __init__(self):
+            self.mine = 5
+
+    assert Mine().mine == 5
+
+
+def test_a_status_is_no_number(child):
+    with spawn([child, "exit", "4"]) as it:
+        status = it.process.wait()
+        for number in (4, 0, -9, True, signal.SIGKILL):
+            with pytest.raises(TypeError, match=r"compare its returncode, status\.returncode =="):
+                assert status == number
+            with pytest.raises(TypeError, match="a Status is no number"):
+                assert number != status
+        with pytest.raises(TypeError, match="a Status is no number"):
+            assert status in (0, 4)
+    assert status.returncode == 4
+    assert status == procwright.Status("exited", 4)
+    assert status != procwright.Status("exited", 0)
+    assert status != "4"
+    assert status is not None
+    assert len({status, procwright.Status("exited", 4)}) == 1
 
 
 def test_a_child_is_no_stdin_and_its_output_is():

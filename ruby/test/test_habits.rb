@@ -28,6 +28,13 @@ class TestHabits < Minitest::Test
     end
   end
 
+  def test_a_hash_is_no_stdin
+    %i[run spawn].each do |call|
+      error = assert_raises(Procwright::InvalidValue) { Procwright.public_send(call, "cat", stdin: { file: "in.txt" }) }
+      assert_match(/\Astdin is .*the name of a file as Pathname\(\.\.\.\)\z/, error.message)
+    end
+  end
+
   def test_a_path_is_the_shell_to_use
     Dir.mktmpdir do |dir|
       shell = File.join(dir, "shell")

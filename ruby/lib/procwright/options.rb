@@ -564,7 +564,7 @@ module Procwright
       when :inherit then [:inherit, nil]
       when :pipe then [:pipe, nil]
       when Integer then [:fd, Arguments.descriptor("stdin", source)]
-      when String
+      when String, Hash
         hint = "pass the data itself as input:, or the name of a file as Pathname(...)"
         Arguments.refuse("stdin", source, hint)
       else

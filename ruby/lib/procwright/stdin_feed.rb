@@ -27,7 +27,8 @@ module Procwright
     end
 
     def self.needed?(source)
-      return false if source.is_a?(IO) || source.is_a?(String) || source.is_a?(Array)
+      # Going through a Hash would give its names as well, and it is refused.
+      return false if [IO, String, Array, Hash].any? { |kind| source.is_a?(kind) }
       # What has a descriptor is read by the program itself, unless a part of it is here.
       return true if source.respond_to?(:holds_back?) && source.holds_back?
       return false if source.respond_to?(:to_io) || source.respond_to?(:to_path)
