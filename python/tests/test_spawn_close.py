@@ -328,7 +328,7 @@ def test_a_finaliser_runs_inside(child):
 def test_streams_that_nobody_closed_are_collected(child):
     def one(text):
         it = spawn([child, "cat"], stdin=PIPE, text=text)
-        it.cycle = it
+        it._cycle = it
         it.stdin.write("x\n" if text else b"x\n")
         assert len(it.stdout.readline()) == 2
 
