@@ -59,6 +59,7 @@
 #   _run_errors, _queue                  exceptions of runs; Python half of queues
 #   _pipeline_streams                    the streams of a pipeline, for type checkers alone
 #   _child_streams                       the streams of a child, for type checkers alone
+#   _child_before                        what wait_for passed over, for type checkers alone
 #   _text, _merged, _callback            text streams; both as one; a thread that calls with lines
 #   _setup                               options of what is set up before a program runs
 #   _result, _event                      what became of a run; what it tells

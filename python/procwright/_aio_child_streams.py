@@ -10,17 +10,17 @@ from typing import Any, overload
 
 from ._aio_stream import Reader, Writer
 from ._aio_text import Merged, TextReader, TextWriter
-from ._generic import Both, Err, Generic, In, Out
+from ._child_before import Searched
+from ._generic import Both, Err, In, Out
 
 
-class Streams(Generic[Out, Err, In, Both]):
+class Streams(Searched[Out, Err, In, Both]):
     """The attributes of a `Child` that are streams."""
 
     stdin: _Stdin
     stdout: _Stdout
     stderr: _Stderr
     merged: _Merged
-    before: _Before
 
 
 class _Stdin:
@@ -121,24 +121,5 @@ class _Merged:
     def __get__(
         self, it: Streams[Any, Any, Any, Any], owner: object = ..., /
     ) -> Merged[Any] | None: ...
-    def __get__(self, it: Any, owner: object = None, /) -> Any: ...
-    def __set__(self, it: Any, value: Any, /) -> None: ...
-
-
-class _Before:
-    """The `before` of a child. None before a search, which the types leave out."""
-
-    @overload
-    def __get__(
-        self, it: Streams[bytes | None, bytes | None, Any, Any], owner: object = ..., /
-    ) -> bytes: ...
-    @overload
-    def __get__(
-        self, it: Streams[str | None, str | None, Any, Any], owner: object = ..., /
-    ) -> str: ...
-    @overload
-    def __get__(
-        self, it: Streams[Any, Any, Any, Any], owner: object = ..., /
-    ) -> str | bytes | None: ...
     def __get__(self, it: Any, owner: object = None, /) -> Any: ...
     def __set__(self, it: Any, value: Any, /) -> None: ...

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from typing import Any, overload
 
-from ._generic import Both, Err, Generic, In, Out
+from ._child_before import Searched
+from ._generic import Both, Err, In, Out
 from ._merged import Merged
 from ._stream import Reader, Writer
 from ._text import TextReader, TextWriter
 
 
-class Streams(Generic[Out, Err, In, Both]):
+class Streams(Searched[Out, Err, In, Both]):
     """The attributes of a `Child` that are streams."""
 
     stdin: _Stdin
     stdout: _Stdout
     stderr: _Stderr
     merged: _Merged
-    before: _Before
 
 
 class _Stdin:
@@ -122,24 +122,5 @@ class _Merged:
     def __get__(
         self, it: Streams[Any, Any, Any, Any], owner: object = ..., /
     ) -> Merged[Any] | None: ...
-    def __get__(self, it: Any, owner: object = None, /) -> Any: ...
-    def __set__(self, it: Any, value: Any, /) -> None: ...
-
-
-class _Before:
-    """The `before` of a child. None before a search, which the types leave out."""
-
-    @overload
-    def __get__(
-        self, it: Streams[bytes | None, bytes | None, Any, Any], owner: object = ..., /
-    ) -> bytes: ...
-    @overload
-    def __get__(
-        self, it: Streams[str | None, str | None, Any, Any], owner: object = ..., /
-    ) -> str: ...
-    @overload
-    def __get__(
-        self, it: Streams[Any, Any, Any, Any], owner: object = ..., /
-    ) -> str | bytes | None: ...
     def __get__(self, it: Any, owner: object = None, /) -> Any: ...
     def __set__(self, it: Any, value: Any, /) -> None: ...
