@@ -124,7 +124,7 @@ HINTS: dict[str, dict[str, str]] = {
         "streams": "use stream, 'stdout' or 'stderr'; without it both are searched",
     },
 }
-#: A stop of many, as of a `Fake`: what it registers and allows has these as well.
+#: The `allow` of a `Fake` has parameters of its `register`.
 HINTS["allow"] = HINTS["register"]
 
 
@@ -159,16 +159,6 @@ def _told(method: Any, name: str, has_self: bool) -> Any:
     """The method, whose calls are looked at once they have failed."""
     code = getattr(method, "__code__", None)
 
-    async def awaited(*args: Any, **options: Any) -> Any:
-        try:
-            call = method(*args, **options)
-        except TypeError as error:
-            found = _misfit(method, name, has_self, args, options, error)
-            if found is None:
-                raise
-            raise found from None
-        return await call
-
     def called(*args: Any, **options: Any) -> Any:
         try:
             return method(*args, **options)
@@ -177,6 +167,9 @@ def _told(method: Any, name: str, has_self: bool) -> Any:
             if found is None:
                 raise
             raise found from None
+
+    async def awaited(*args: Any, **options: Any) -> Any:
+        return await called(*args, **options)
 
     call: Any = awaited if code is not None and code.co_flags & _IS_AWAITED else called
     for part in ("__module__", "__name__", "__qualname__", "__doc__"):
@@ -258,12 +251,17 @@ def unknown_of_method(name: str, option: str, value: object, known: Sequence[str
 _ALIKE = 0.8
 
 
-def _near(name: str, known: Sequence[str]) -> str:
+def slip_of(name: str, known: Sequence[str]) -> str | None:
+    """The question after the one name that this is a slip of, if there is one."""
     import difflib
 
     near = difflib.get_close_matches(name, known, 1, _ALIKE)
-    if near:
-        return f"did you mean {near[0]}?"
+    return f"did you mean {near[0]}?" if near else None
+
+
+def _near(name: str, known: Sequence[str]) -> str:
+    if meant := slip_of(name, known):
+        return meant
     if name in known:
         return f"{name} is taken by its place: pass it without its name"
     return f"it has {', '.join(known)}" if known else "it has none"

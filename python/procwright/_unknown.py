@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._hinted import one_too_many, unknown_of_method
+from ._hinted import one_too_many, slip_of, unknown_of_method
 from ._invalid import _WrongType, shown
 
 TYPE_CHECKING = False
@@ -370,8 +370,6 @@ _OF_A_COMMAND = {
     "tag": _BY_INDEX,
     "title": _BY_INDEX,
 }
-#: Of two names that are less alike one is no slip of the other.
-_ALIKE = 0.8
 #: If no name is as alike as this none is near: a list would help nobody.
 _NEAR = 0.6
 #: Names of parameters that an error lists: those that are most like the one that was given.
@@ -534,10 +532,7 @@ def _hint(function: str, name: str, known: list[str], others: Iterable[str]) -> 
     if name in _OF_SUBPROCESS:
         return _OF_SUBPROCESS[name]
     # Other languages write killSignal.
-    snake = re.sub("([A-Z])", r"_\1", name).lower()
-    # sh writes _cwd.
-    if snake not in _HABITS and name not in known:
-        snake = snake.lstrip("_")
+    snake = re.sub("([A-Z])", r"_\1", name).lower().lstrip("_")
     if snake in known:
         return f"it is {snake} here"
     if name in others:
@@ -545,9 +540,8 @@ def _hint(function: str, name: str, known: list[str], others: Iterable[str]) -> 
     habit = _HABITS.get(snake)
     if habit is not None:
         return habit if isinstance(habit, str) else habit[function == "spawn"]
-    near = difflib.get_close_matches(name, known, 1, _ALIKE)
-    if near:
-        return f"did you mean {near[0]}?"
+    if meant := slip_of(name, known):
+        return meant
     alike = difflib.SequenceMatcher(None, b=snake)
 
     def distance(other: str) -> tuple[float, str]:

@@ -178,8 +178,7 @@ impl Communication {
                 streams.push(None);
                 continue;
             };
-            let held = output.source.lines.try_held(|held, _| (held.len(), 0));
-            if matches!(held, Ok(Some(1..))) {
+            if matches!(output.source.lines.held_bytes(), Ok(1..)) {
                 return Ok(None);
             }
             let readiness = output.readiness();

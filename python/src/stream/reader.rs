@@ -225,8 +225,7 @@ impl Reader {
                 None if reads == READS => break,
                 None => {
                     reads += 1;
-                    let held = source.lines.try_held(|held, _| (held.len(), 0));
-                    let more = held.map_err(refused)?.unwrap_or(0) + 1;
+                    let more = source.lines.held_bytes().map_err(refused)? + 1;
                     let at_once = Patience::from(Duration::ZERO);
                     match py.detach(|| source.lines.await_line(more, at_once)) {
                         Ok(()) => {}
@@ -304,8 +303,7 @@ impl Reader {
         let reader = lines.reader();
         // A queue has figures.
         if reader.figures().is_none() {
-            let held = lines.try_held(|held, _| (held.len(), 0));
-            let held = held.map_err(refused)?.unwrap_or(0);
+            let held = lines.held_bytes().map_err(refused)?;
             if held > 0 {
                 return Ok((None, held));
             }

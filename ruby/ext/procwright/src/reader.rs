@@ -376,9 +376,8 @@ impl Reader {
     /// How many bytes were read and not handed out yet.
     fn held_bytes(&self) -> Result<usize, Error> {
         guarded(|| {
-            let held = self.0.lines.try_held(|held, _| (held.len(), 0));
-            let held = held.map_err(|error| stream_error(&error, &self.0.name, false))?;
-            Ok(held.unwrap_or(0))
+            let held = self.0.lines.held_bytes();
+            held.map_err(|error| stream_error(&error, &self.0.name, false))
         })
     }
 

@@ -6,8 +6,9 @@ use super::error::JournalError;
 use crate::spec::Spec;
 
 /// Members of a spec that say how long one waits for the program, how it is stopped, what is
-/// kept of its output and which of its ends is a success. A command that is run with others of them is still that command. Ignored
-/// signals are among them since the command line passes on those that its caller ignores.
+/// kept of its output and which of its ends is a success. A command that is run with others of
+/// them is still that command. Ignored signals are among them since the command line passes on
+/// those that its caller ignores.
 const NOT_COUNTED: [&str; 11] = [
     "timeout",
     "idle_timeout",

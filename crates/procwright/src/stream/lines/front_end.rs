@@ -93,6 +93,15 @@ impl LineReader {
         Ok(Some(made))
     }
 
+    /// How many bytes are here; 0 if another thread is reading. Never blocks.
+    ///
+    /// # Errors
+    /// As [`try_held`](LineReader::try_held).
+    pub fn held_bytes(&self) -> io::Result<usize> {
+        let held = self.try_held(|held, _| (held.len(), 0));
+        Ok(held?.unwrap_or(0))
+    }
+
     /// Puts bytes before all that is here, so that they are read again: for a call that
     /// was interrupted when it had read a part. Never blocks: another thread that is
     /// reading has not seen them, and the next read begins with them.

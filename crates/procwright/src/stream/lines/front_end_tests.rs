@@ -111,7 +111,9 @@ fn what_is_held_is_shown_and_taken_in_part() {
     lines.await_line(usize::MAX, FOREVER).unwrap();
     let rest = lines.try_held(|held, last| ((held.to_vec(), last), 0));
     assert_eq!(rest.unwrap(), Some((b"\xc3".to_vec(), true)));
+    assert_eq!(lines.held_bytes().unwrap(), 1);
     lines.close();
+    assert!(lines.held_bytes().is_err());
     assert!(lines.try_held(|_, _| ((), 0)).is_err());
     assert!(lines.put_back(b"x").is_err());
 }
