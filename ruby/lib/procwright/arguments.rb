@@ -56,6 +56,12 @@ module Procwright
       value.is_a?(Integer) && range.cover?(value) ? value : refuse(name, value, hint)
     end
 
+    # An Array of exit codes.
+    def exit_codes(name, value, hint)
+      refuse(name, value, hint) unless value.is_a?(Array)
+      value.each_with_index.map { |code, at| number("#{name}[#{at}]", code, 0..255, hint) }
+    end
+
     # A number of bytes, which may be text with a unit. `besides` says what else would do.
     def bytes(name, value, besides = "")
       bytes = value.is_a?(String) ? bytes_in(value) : value

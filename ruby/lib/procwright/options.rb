@@ -284,8 +284,7 @@ module Procwright
       return [] if codes.nil?
 
       Arguments.refuse("ok_codes", codes, "codes by stage are those of a pipeline: #{OK_CODES}") if codes.is_a?(Hash)
-      Arguments.refuse("ok_codes", codes, OK_CODES) unless codes.is_a?(Array)
-      codes.each_with_index.map { |code, at| Arguments.number("ok_codes[#{at}]", code, 0..255, OK_CODES) }
+      Arguments.exit_codes("ok_codes", codes, OK_CODES)
     end
 
     # When a run, or the streams of a child, are over: for the extension, which knows times.

@@ -212,9 +212,7 @@ module Procwright
 
       Arguments.mapping("ok_codes", given, OK_CODES).map do |place, codes|
         Arguments.number("a stage in ok_codes", place, 0..(count - 1), OK_CODES)
-        name = "ok_codes[#{place}]"
-        Arguments.refuse(name, codes, OK_CODES) unless codes.is_a?(Array)
-        [place, codes.each_with_index.map { |code, at| Arguments.number("#{name}[#{at}]", code, 0..255, OK_CODES) }]
+        [place, Arguments.exit_codes("ok_codes[#{place}]", codes, OK_CODES)]
       end
     end
 
