@@ -81,9 +81,13 @@ def test_much_in_both_directions(on):
     on(main())
 
 
-def test_who_writes_more_than_is_read_waits(on):
+def test_who_writes_more_than_is_read_waits(on, tmp_path):
+    gate = tmp_path / "gate"
+    # A cat that reads at once may take all that waits between two looks of this test.
+    line = 'until [ -e "$0" ]; do sleep 0.01; done; exec cat'
+
     async def main():
-        process = await ours.create_subprocess_exec("cat", stdin=PIPE, stdout=PIPE)
+        process = await ours.create_subprocess_exec("sh", "-c", line, gate, stdin=PIPE, stdout=PIPE)
         transport = process.stdin.transport
         low, high = transport.get_write_buffer_limits()
         assert high > low
@@ -95,6 +99,7 @@ def test_who_writes_more_than_is_read_waits(on):
         drained = asyncio.ensure_future(process.stdin.drain())
         await asyncio.sleep(0)
         assert not drained.done()
+        gate.touch()
         process.stdin.close()
         assert len(await process.stdout.read()) == sent
         await drained
