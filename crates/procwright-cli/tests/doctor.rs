@@ -2,11 +2,12 @@
 
 mod common;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use common::hang::{Background, self_made_deadlock};
+use common::hang::{Background, self_made_deadlock, wait_until_in};
 use common::{Ran, subcommand};
 use serde_json::Value;
 use test_support::schema;
@@ -408,6 +409,70 @@ fn without_proc_it_says_what_is_missing() {
     assert!(ran.stderr.contains("there is no /proc"), "{}", ran.stderr);
 }
 
+/// The calls by which doctor could disturb others while it looks at `pid`; `None` without strace.
+fn calls_of_doctor(pid: &str) -> Option<String> {
+    Command::new("strace").arg("--version").output().ok()?;
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("calls");
+    let mut strace = Command::new("strace");
+    strace.args([
+        // A file for each thread: in one the calls of several are cut in two.
+        "-ff",
+        "-e",
+        "trace=open,openat,kill,tgkill,tkill,ptrace,pidfd_getfd,pidfd_send_signal",
+    ]);
+    strace
+        .arg("-o")
+        .arg(&log)
+        .arg(env!("CARGO_BIN_EXE_procwright"));
+    let ran = strace.args(["doctor", pid]).output().unwrap();
+    assert!(ran.status.code().is_some_and(|code| code < 3), "{ran:?}");
+    let logs = std::fs::read_dir(dir.path()).unwrap();
+    Some(
+        logs.map(|log| std::fs::read_to_string(log.unwrap().path()).unwrap())
+            .collect(),
+    )
+}
+
+/// What is opened in the list of processes, by their numbers.
+fn opened(calls: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let mut opened: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for name in calls.lines().filter_map(|line| line.split('"').nth(1)) {
+        let (pid, file) = name.split_once('/').unwrap_or((name, ""));
+        if pid.parse::<i32>().is_ok() {
+            let files = opened.entry(String::from(pid)).or_default();
+            files.insert(String::from(file));
+        }
+    }
+    opened
+}
+
+/// What others wait for is nobody's question: of a program that sleeps nobody else is looked at,
+/// and of one that waits for a pipe of others the links alone that show whether they hold it.
+#[test]
+fn others_are_looked_at_where_a_wait_makes_them_matter() {
+    if !std::path::Path::new("/proc/thread-self/children").exists() {
+        return test_support::skip("others_are_looked_at", "children are not listed");
+    }
+    let sleeper = Background::start(&["sleep", "600"], |_| {});
+    let (read, write) = std::io::pipe().unwrap();
+    let _holder = Background::start(&["sleep", "600"], |command| {
+        command.stdout(write);
+    });
+    let reader = Background::start(&["cat"], |command| {
+        command.stdin(read);
+    });
+    wait_until_in("pipe_read", reader.0.id().cast_signed());
+    let Some(calls) = calls_of_doctor(&sleeper.pid()) else {
+        return test_support::skip("others_are_looked_at", "there is no strace");
+    };
+    let opened_of = opened(&calls);
+    assert!(opened_of.keys().eq([&sleeper.pid()]), "{opened_of:?}");
+    let opened_of = opened(&calls_of_doctor(&reader.pid()).unwrap());
+    let links = BTreeSet::from([String::from("fd")]);
+    assert_eq!(opened_of.get(&sleeper.pid()), Some(&links));
+}
+
 /// The end of a pipe comes when its last writer goes, however often it is looked at.
 #[test]
 fn nobody_is_disturbed() {
@@ -417,27 +482,7 @@ fn nobody_is_disturbed() {
     let pid = child.pid();
     let mut stdin = child.0.stdin.take().unwrap();
     let mut stdout = BufReader::new(child.0.stdout.take().unwrap());
-    let tracer = Command::new("strace").arg("--version").output();
-    if tracer.is_ok() {
-        let dir = tempfile::tempdir().unwrap();
-        let log = dir.path().join("calls");
-        let mut strace = Command::new("strace");
-        strace.args([
-            // A file for each thread: in one the calls of several are cut in two.
-            "-ff",
-            "-e",
-            "trace=open,openat,kill,tgkill,tkill,ptrace,pidfd_getfd,pidfd_send_signal",
-        ]);
-        strace
-            .arg("-o")
-            .arg(&log)
-            .arg(env!("CARGO_BIN_EXE_procwright"));
-        let ran = strace.args(["doctor", &pid]).output().unwrap();
-        assert!(ran.status.code().is_some_and(|code| code < 3), "{ran:?}");
-        let logs = std::fs::read_dir(dir.path()).unwrap();
-        let calls: String = logs
-            .map(|log| std::fs::read_to_string(log.unwrap().path()).unwrap())
-            .collect();
+    if let Some(calls) = calls_of_doctor(&pid) {
         let known = [
             "stat", "status", "syscall", "wchan", "fd", "fdinfo", "task", "mem", "maps", "io",
             "timers", "cmdline",
@@ -455,6 +500,8 @@ fn nobody_is_disturbed() {
             let name = line.split('"').nth(1).unwrap_or_default();
             // A descriptor of theirs would be opened as fd/N.
             assert!(!name.contains("/fd/") && !name.starts_with("fd/"), "{line}");
+            // What stands beside the folder of the links.
+            let name = name.trim_start_matches("../");
             let relative = !name.starts_with('/') && name.parse::<i32>().is_err();
             // Of a process, or from its folder.
             let (folder, file) = name.split_once('/').unwrap_or(("", name));

@@ -1,21 +1,24 @@
 //! A look at those alone whom a question concerns.
 //!
-//! Of all processes it is read what they have open, and of those who were asked about what
-//! they wait for. That leads to those who could end these waits, who are looked at in turn.
-//! Where nobody is found to hang so, nobody hangs: of the others none could change it.
+//! It begins with those who were asked about and their descendants. What they wait for leads to
+//! those who could end these waits, who are looked at in turn; of all others it is read what they
+//! have open, and whose children they are, only where a wait makes that matter. Where nobody is
+//! found to hang so, nobody hangs: of the others none could change it.
 
 use std::collections::BTreeSet;
 use std::io;
 
 use crate::graph::Graph;
+use crate::needs::Needs;
 use crate::scan;
-use crate::world::{Process, World};
+use crate::world::{Others, Process, World};
 
 /// Steps from one process to the next. A longer chain is dearer than a look at all.
 const STEPS: usize = 16;
 
-/// Has those in `world`, of outlines, looked at to whom the waits of `targets` lead, and returns
-/// their graph. `None` if they are most of all there are: a whole look is no dearer.
+/// Has those looked at to whom the waits of `targets` lead, who are in `world` with all that
+/// descends from them, and returns their graph. `None` if they are most of all there are: a whole
+/// look is no dearer.
 ///
 /// `disregard` takes out of what was looked at what is not to count.
 pub(crate) fn look(
@@ -23,19 +26,26 @@ pub(crate) fn look(
     targets: &BTreeSet<i32>,
     disregard: impl Fn(&mut World),
 ) -> io::Result<Option<Graph>> {
-    let most = world.processes.len() / 2;
-    let mut reached = targets.clone();
+    // Those whose end is waited for and who were looked for, whether they are there or not.
+    let mut sought = BTreeSet::new();
     for _ in 0..STEPS {
-        let outlines = reached.iter().copied().filter(|pid| world.is_outline(*pid));
-        let outlines: BTreeSet<i32> = outlines.collect();
-        if outlines.len() > most {
+        let mut graph = Graph::of_one(world);
+        let reached = graph.reached(targets);
+        let outlines = outlines(world, &reached);
+        if outlines.len() > most(world) {
             return Ok(None);
         }
-        scan::look_at(world, &outlines)?;
-        disregard(world);
-        let mut graph = Graph::of_one(world);
-        reached = graph.reached(targets);
-        if reached.iter().any(|pid| world.is_outline(*pid)) {
+        if !outlines.is_empty() {
+            scan::look_at(world, &outlines)?;
+            disregard(world);
+            continue;
+        }
+        if !matches!(world.others, Others::None) {
+            let needs = Needs::of(world, &reached, targets);
+            if !supply(world, &needs, targets, &mut sought)? {
+                return Ok(Some(graph));
+            }
+            disregard(world);
             continue;
         }
         let awaited = awaited(world, &reached);
@@ -50,14 +60,75 @@ pub(crate) fn look(
             // What they trace counts as their children do.
             scan::add_tracers(world, awaited.as_ref())?;
             graph = Graph::of_one(world);
-            reached = graph.reached(targets);
-            if reached.iter().any(|pid| world.is_outline(*pid)) {
+            if !self::outlines(world, &graph.reached(targets)).is_empty() {
                 continue;
             }
         }
         return Ok(Some(graph));
     }
     Ok(None)
+}
+
+/// Those of whom there is an outline alone.
+fn outlines(world: &World, pids: &BTreeSet<i32>) -> BTreeSet<i32> {
+    let outlines = pids.iter().copied().filter(|pid| world.is_outline(*pid));
+    outlines.collect()
+}
+
+/// Half of all processes, as far as they are known.
+fn most(world: &World) -> usize {
+    match &world.others {
+        Others::None => world.processes.len() / 2,
+        Others::Links(links) => usize::midpoint(world.processes.len(), links.len()),
+        Others::Unasked => usize::MAX,
+    }
+}
+
+/// Adds to `world` what these waits need. False if there is nothing to add.
+fn supply(
+    world: &mut World,
+    needs: &Needs,
+    targets: &BTreeSet<i32>,
+    sought: &mut BTreeSet<i32>,
+) -> io::Result<bool> {
+    let mut has_more = false;
+    let is_unasked = matches!(world.others, Others::Unasked);
+    if is_unasked && (needs.all || !needs.holders.is_empty()) {
+        // Who starts a program has most often the other ends of its pipes, and many more: he is
+        // looked at before the links of all others are read, and not twice.
+        let parents = parents(world, targets);
+        scan::look_at(world, &parents)?;
+        scan::add_links(world)?;
+        has_more = true;
+    }
+    let is_new = |pid: &i32| !world.processes.contains_key(pid) || world.is_outline(*pid);
+    let mut ends: BTreeSet<i32> = needs.ends.iter().copied().filter(is_new).collect();
+    ends.retain(|pid| sought.insert(*pid));
+    if !ends.is_empty() {
+        scan::look_at(world, &ends)?;
+        has_more = true;
+    }
+    if needs.all {
+        scan::outline_others(world)?;
+        has_more = true;
+    } else {
+        let holders = scan::holders(world, &needs.holders);
+        has_more |= !holders.is_empty();
+        scan::outline_these(world, &holders)?;
+    }
+    if has_more {
+        scan::connect(world)?;
+    }
+    Ok(has_more)
+}
+
+/// The parents of these whom `world` has not.
+fn parents(world: &World, pids: &BTreeSet<i32>) -> BTreeSet<i32> {
+    let all = pids.iter().filter_map(|pid| world.processes.get(pid));
+    let parents = all.map(|process| process.ppid).filter(|pid| *pid > 0);
+    parents
+        .filter(|pid| !world.processes.contains_key(pid))
+        .collect()
 }
 
 /// Whose end could release one of these; `None` if that of any child could.
@@ -79,7 +150,7 @@ mod tests {
     #[test]
     fn who_waits_for_one_child_awaits_that_alone() {
         let own = rustix::process::getpid().as_raw_nonzero().get();
-        let mut world = scan::glance(&[own]).expect("a look");
+        let mut world = scan::family(&[own]).expect("a look");
         let mut awaited_so = |waits: &[Wait], caught: u64| {
             let process = world.processes.get_mut(&own).expect("this process");
             process.caught = caught;
@@ -112,7 +183,10 @@ mod tests {
             .spawn()
             .expect("a shell");
         let pid = shell.id().cast_signed();
-        let outline = scan::outline().expect("a look");
+        let mut outline = scan::family(&[pid]).expect("a look");
+        scan::add_links(&mut outline).expect("their links");
+        scan::outline_others(&mut outline).expect("their parents");
+        outline.processes.get_mut(&pid).expect("it").is_outline = true;
         let targets = BTreeSet::from([pid]);
         assert_eq!(outline.with_descendants(targets.clone()), targets);
         let mut stdin = shell.stdin.take().expect("its stdin");

@@ -34,7 +34,8 @@ pub struct Diagnosis {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Counts {
-    /// All processes that were seen, at the second look.
+    /// Processes that were looked at, at the second look: all, or those whom the question
+    /// concerns.
     pub processes: usize,
     /// Their threads.
     pub threads: usize,

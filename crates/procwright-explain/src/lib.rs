@@ -25,6 +25,7 @@ mod input_wait;
 mod judge;
 mod knot;
 mod letters;
+mod needs;
 mod pattern;
 mod report;
 mod scan;
@@ -55,6 +56,8 @@ pub const WORTH_A_LOOK: Duration = Duration::from_secs(1);
 
 /// What this process waits for, with all that descends from it, as one look sees it.
 ///
+/// Others are looked at as far as a wait leads to them, at most all.
+///
 /// ```
 /// use procwright_explain::{WaitKind, waiting_for};
 ///
@@ -77,7 +80,7 @@ pub fn waiting_for(pid: i32) -> io::Result<Waiting> {
 /// What each of these processes waits for, as one look sees them all; none of one that is not
 /// there.
 fn waiting_for_each(pids: &[i32]) -> io::Result<Vec<Option<Waiting>>> {
-    let mut seen = scan::outline()?;
+    let mut seen = scan::family(pids)?;
     let targets = seen.with_descendants(pids.iter().copied().collect());
     let graph = match concerned::look(&mut seen, &targets, |_| ())? {
         Some(graph) => graph,
@@ -91,14 +94,16 @@ fn waiting_for_each(pids: &[i32]) -> io::Result<Vec<Option<Waiting>>> {
 }
 
 /// Examines these processes with all that descends from them, and whoever they wait for.
-/// `between` is the time between the two looks.
+/// `between` is the time between the two looks. All others are looked at where one of these seems
+/// to hang.
 ///
 /// # Errors
 /// `Unsupported` where there is no `/proc`, `NotFound` with their numbers if some of the
 /// processes are not there, and those of reading `/proc`.
 ///
 /// # Blocking
-/// For `between`, and while all processes are looked at.
+/// For `between`, and while these are looked at, or all: some milliseconds, and some tens for
+/// thousands of processes.
 pub fn examine(pids: &[i32], between: Duration) -> io::Result<Diagnosis> {
     let begun = Examination::begin(pids)?;
     pause(between);
@@ -308,13 +313,13 @@ impl Examination {
     /// Looks at those alone whom these processes wait for. `None` if there is something to
     /// find: then all count, since whoever was not looked at could be part of it.
     fn begin_with_concerned(pids: &[i32], caller: Caller) -> io::Result<Option<Examination>> {
+        let mut first = scan::family(pids)?;
         // Of who is held up, or stopped, there will be something to tell.
-        let asked = scan::glance(pids)?;
         let is_told_of = |one: &world::Process| one.is_stopped() || one.waits_for_room();
-        if asked.processes.values().any(is_told_of) {
+        let mut asked = pids.iter().filter_map(|pid| first.processes.get(pid));
+        if asked.any(is_told_of) {
             return Ok(None);
         }
-        let mut first = scan::outline()?;
         caller.disregard(&mut first);
         let targets = these_processes(&first, pids)?;
         let disregard = |world: &mut world::World| caller.disregard(world);
@@ -346,7 +351,7 @@ impl Examination {
         let between = self.began.elapsed();
         let anew = self
             .first
-            .has_outlines()
+            .is_partial()
             .then(|| (self.asked.clone(), self.caller));
         let diagnosis = self.diagnose()?;
         match anew {
@@ -420,11 +425,27 @@ impl Examination {
             let suspects = suspects_of(&graph);
             (second, graph, suspects)
         };
+        let look_again = || -> io::Result<Option<world::World>> {
+            let mut second = scan::look_again(&first, &concerned)?;
+            if !first.is_partial() {
+                return Ok(Some(second));
+            }
+            // They may wait for others by now.
+            caller.disregard(&mut second);
+            let disregard = |world: &mut world::World| caller.disregard(world);
+            let graph = concerned::look(&mut second, &targets, disregard)?;
+            Ok(graph.map(|_| second))
+        };
         let (mut second, mut graph, mut suspects) = loop {
-            let (second, graph, suspects) = judged(match may_be_stuck {
+            let second = match may_be_stuck {
                 // Whoever it is may have an end by now.
-                true => scan::look_since(&first)?,
-                false => scan::look_again(&first, &concerned)?,
+                true => None,
+                false => look_again()?,
+            };
+            may_be_stuck = second.is_none();
+            let (second, graph, suspects) = judged(match second {
+                Some(second) => second,
+                None => scan::look_since(&first)?,
             });
             // Of a circle that the first look did not show all have to be looked at.
             if may_be_stuck || suspects.is_disjoint(&graph.reached(&targets)) {

@@ -65,6 +65,11 @@ impl Wait {
         matches!(self, Wait::Set { .. } | Wait::HiddenSet { .. })
     }
 
+    /// True if something to read could end it.
+    pub(crate) fn could_read(&self) -> bool {
+        matches!(self, Wait::Read(_) | Wait::Set { .. })
+    }
+
     /// True if it may not be seen who ends it, time or anybody.
     pub(crate) fn is_hidden(&self) -> bool {
         matches!(self, Wait::Hidden(place) if !place.contains("nanosleep"))

@@ -11,6 +11,7 @@ pub(crate) const SIGCHLD: i32 = 17;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct World {
     pub(crate) processes: BTreeMap<i32, Process>,
+    pub(crate) others: Others,
     /// Numbers of threads of the kernel's own, which are left out.
     pub(crate) kernel: BTreeSet<i32>,
     /// Sockets between processes of this machine, with their peers; 0 if one has none.
@@ -26,6 +27,18 @@ pub(crate) struct World {
     pub(crate) lookers: BTreeSet<i32>,
     /// The calls of processes are shown to those from whom they descend alone.
     pub(crate) ancestors_only: bool,
+}
+
+/// What is known of the processes that a look has not among its own.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Others {
+    /// There are none: all were looked at.
+    #[default]
+    None,
+    /// What they have open, and no more.
+    Links(BTreeMap<i32, Vec<Fd>>),
+    /// Nothing: nobody has looked for them.
+    Unasked,
 }
 
 /// When pipes were made, in ticks since boot, of those where it is known.
@@ -223,8 +236,9 @@ impl World {
     }
 
     /// True if some were not asked what they wait for.
-    pub(crate) fn has_outlines(&self) -> bool {
-        self.processes.values().any(|process| process.is_outline)
+    pub(crate) fn is_partial(&self) -> bool {
+        let mut all = self.processes.values();
+        !matches!(self.others, Others::None) || all.any(|process| process.is_outline)
     }
 
     /// True if this one goes on and was not asked what it waits for.

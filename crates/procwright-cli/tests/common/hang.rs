@@ -67,7 +67,7 @@ pub fn deadlock_below_a_shell() -> (Background, i32) {
 }
 
 /// Waits until a process sleeps in this place of the kernel.
-fn wait_until_in(place: &str, pid: i32) {
+pub fn wait_until_in(place: &str, pid: i32) {
     let wchan = format!("/proc/{pid}/wchan");
     while !std::fs::read_to_string(&wchan).unwrap().ends_with(place) {
         std::thread::yield_now();

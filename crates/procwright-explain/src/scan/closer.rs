@@ -123,7 +123,7 @@ fn add_own_table(dir: &OwnedFd, tid: i32, fds: &mut Vec<Fd>) {
     };
     let of = |fd: &Fd| (fd.number, fd.of);
     let known: HashSet<(i32, Object)> = fds.iter().map(of).collect();
-    let mut own = descriptors::read(task.as_fd()).unwrap_or_default();
+    let mut own = descriptors::read(&task, "fd").unwrap_or_default();
     own.retain(|fd| !known.contains(&of(fd)));
     let is_pipe = |fd: &Fd| matches!(fd.of, Object::Pipe(_) | Object::Fifo { .. });
     if own.iter().any(is_pipe) {

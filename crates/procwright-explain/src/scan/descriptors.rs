@@ -15,10 +15,10 @@ use crate::world::{Fd, Object};
 /// The first number of the terminals that programs make, and how many a number has.
 const PTY_MAJOR: u32 = 136;
 
-/// Reads the descriptors; `dir` is that of a process or a thread. One of a pipe is as both ends
-/// until [`tell_ends`] has asked.
-pub(super) fn read(dir: BorrowedFd<'_>) -> io::Result<Vec<Fd>> {
-    let folder = files::open_dir(dir, "fd")?;
+/// Reads the descriptors from a folder `fd` of a process or a thread. One of a pipe is as both
+/// ends until [`tell_ends`] has asked.
+pub(super) fn read(at: impl AsFd, name: &str) -> io::Result<Vec<Fd>> {
+    let folder = files::open_dir(at, name)?;
     let mut fds = Vec::new();
     let mut buffer = [MaybeUninit::uninit(); 8192];
     let mut entries = RawDir::new(&folder, &mut buffer);
@@ -33,7 +33,7 @@ pub(super) fn read(dir: BorrowedFd<'_>) -> io::Result<Vec<Fd>> {
         let Some(number) = files::number(name.to_bytes()) else {
             continue;
         };
-        match object(dir, folder.as_fd(), name, number) {
+        match object(folder.as_fd(), name, number) {
             Ok(of) => fds.push(Fd {
                 number,
                 of,
@@ -61,7 +61,7 @@ pub(super) fn tell_ends(
         // The link's own mode says what the descriptor was opened for, at a third of the
         // price of fdinfo.
         let link = rustix::fs::statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW);
-        let of = object(dir, folder.as_fd(), &name, fd.number);
+        let of = object(folder.as_fd(), &name, fd.number);
         if let (Ok(link), true) = (link, of == Ok(fd.of)) {
             let mode = Mode::from_raw_mode(link.st_mode);
             fd.read = mode.contains(Mode::RUSR);
@@ -72,12 +72,7 @@ pub(super) fn tell_ends(
 }
 
 /// The object that a descriptor refers to.
-fn object(
-    dir: BorrowedFd<'_>,
-    folder: BorrowedFd<'_>,
-    name: &CStr,
-    number: i32,
-) -> rustix::io::Result<Object> {
+fn object(folder: BorrowedFd<'_>, name: &CStr, number: i32) -> rustix::io::Result<Object> {
     // A longer link is cut, and a path.
     let mut buffer = [0; 64];
     let length = rustix::fs::readlinkat_raw(folder, name, &mut buffer)?;
@@ -90,11 +85,11 @@ fn object(
     } else if let Some(socket) = inode(b"socket:[") {
         Object::Socket(socket)
     } else if link == b"anon_inode:[pidfd]" || link.starts_with(b"pidfd:[") {
-        Object::Process(fdinfo(dir, number, "Pid:").unwrap_or(-1))
+        Object::Process(fdinfo(folder, number, "Pid:").unwrap_or(-1))
     } else if link.starts_with(b"anon_inode:") {
         match link.strip_prefix(b"anon_inode:").unwrap_or(link) {
             b"[eventpoll]" => Object::Epoll,
-            b"[eventfd]" => Object::Eventfd(fdinfo(dir, number, "eventfd-id:")),
+            b"[eventfd]" => Object::Eventfd(fdinfo(folder, number, "eventfd-id:")),
             b"[timerfd]" => Object::Timer,
             b"[signalfd]" => Object::Signals,
             b"[io_uring]" => Object::Ring,
@@ -103,7 +98,7 @@ fn object(
     } else if link == b"/dev/tty" {
         Object::OwnTerminal
     } else if link.ends_with(b"/ptmx") {
-        match fdinfo::<u32>(dir, number, "tty-index:") {
+        match fdinfo::<u32>(folder, number, "tty-index:") {
             Some(index) => Object::TerminalMaster(terminal_of(index)),
             None => Object::Other,
         }
@@ -157,9 +152,9 @@ fn terminal_of(index: u32) -> u64 {
     encoded(PTY_MAJOR + (index >> 8), index & 0xff)
 }
 
-/// A field of what the kernel says of a descriptor.
-fn fdinfo<T: std::str::FromStr>(dir: BorrowedFd<'_>, number: i32, field: &str) -> Option<T> {
+/// A field of what the kernel says of a descriptor, in the folder beside that of the links.
+fn fdinfo<T: std::str::FromStr>(folder: BorrowedFd<'_>, number: i32, field: &str) -> Option<T> {
     let mut buffer = [0; 512];
-    let text = files::read(dir, &format!("fdinfo/{number}"), &mut buffer).ok()?;
+    let text = files::read(folder, &format!("../fdinfo/{number}"), &mut buffer).ok()?;
     files::number(files::field(text, field)?)
 }

@@ -21,10 +21,15 @@ pub(super) fn open_dir(at: impl AsFd, name: &str) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(at, name, flags, Mode::empty())?)
 }
 
+/// Opens a file to read.
+pub(super) fn open_file(at: impl AsFd, name: &str) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(at, name, flags, Mode::empty())?)
+}
+
 /// Reads a file into `buffer`, and returns what it holds, cut where the buffer ends.
 pub(super) fn read<'b>(at: impl AsFd, name: &str, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(at, name, flags, Mode::empty())?;
+    let file = open_file(at, name)?;
     loop {
         // One read: the kernel makes these files whole at the first.
         match rustix::io::read(&file, &mut *buffer) {

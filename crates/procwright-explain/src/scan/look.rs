@@ -6,10 +6,9 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::CWD;
 
-use super::process::{self, Depth, Stat};
-use super::{among, descriptors, ends, files, locks, peers, sharers, tcp};
+use super::{among, descriptors, ends, files, locks, peers, process, sharers, tcp};
 use crate::wait::Wait;
-use crate::world::{Process, World};
+use crate::world::{Others, Process, World};
 
 /// Rounds in which processes are looked at that have come during the round before.
 const CHASES: usize = 32;
@@ -42,159 +41,36 @@ pub(crate) fn look_since(before: &World) -> io::Result<World> {
     Ok(world)
 }
 
-/// Looks at what all processes have open and whose children they are, and no closer: of an
-/// outline [`look_at`] makes the whole.
-///
-/// Those that come meanwhile are left out, so that nothing is proven by outlines.
-pub(crate) fn outline() -> io::Result<World> {
-    let proc = open_proc()?;
-    let mut world = World::default();
-    let there = numbers(&proc)?;
-    add_these(&proc, &there, Depth::Outline, &World::default(), &mut world);
-    Ok(world)
-}
-
-/// Looks at these processes alone, and at nothing that is between them.
-pub(crate) fn glance(pids: &[i32]) -> io::Result<World> {
-    let proc = open_proc()?;
-    let mut world = World::default();
-    add_these(&proc, pids, Depth::Whole, &World::default(), &mut world);
-    Ok(world)
-}
-
-/// Looks at these processes of `world`, and at what is between all of them.
-///
-/// Their descriptors are read anew, behind the threads. One that has gone remains as an outline
-/// of what it was.
-pub(crate) fn look_at(world: &mut World, pids: &BTreeSet<i32>) -> io::Result<()> {
-    let proc = open_proc()?;
-    let mut outlines = BTreeMap::new();
-    for pid in pids {
-        outlines.extend(world.processes.remove_entry(pid));
-    }
-    world.unseen.processes.retain(|pid| !pids.contains(pid));
-    let pids: Vec<i32> = pids.iter().copied().collect();
-    add_these(&proc, &pids, Depth::Whole, &World::default(), world);
-    for (pid, mut outline) in outlines {
-        let is_known = world.processes.contains_key(&pid) || world.unseen.processes.contains(&pid);
-        if !is_known {
-            outline.gone = true;
-            outline.fds = None;
-            world.processes.insert(pid, outline);
-        }
-    }
-    add_surroundings(&proc, world);
-    Ok(())
-}
-
-/// The numbers of those that have come since `world` was looked at.
-pub(crate) fn newcomers(world: &World) -> io::Result<BTreeSet<i32>> {
-    let known = known(world);
-    let proc = open_proc()?;
-    let there = numbers(&proc)?;
-    Ok(there
-        .into_iter()
-        .filter(|pid| !known.contains(pid))
-        .collect())
-}
-
-/// Adds to the outlines of `world`, or to those among `only`, who traces them.
-pub(crate) fn add_tracers(world: &mut World, only: Option<&BTreeSet<i32>>) -> io::Result<()> {
-    let proc = open_proc()?;
-    let all = world.processes.values();
-    let is_asked = |pid| only.is_none_or(|only| only.contains(&pid));
-    let outlines = all.filter(|one| one.is_outline && !one.gone && is_asked(one.pid));
-    let pids: Vec<i32> = outlines.map(|process| process.pid).collect();
-    let traced = among::gather(&pids, |pid, found: &mut Vec<(i32, i32)>| {
-        let tracer = process::tracer(&proc, &format!("{pid}/status"));
-        found.extend(tracer.ok().map(|tracer| (pid, tracer)));
-    });
-    for (looker, part) in traced {
-        world.lookers.insert(looker);
-        for (pid, tracer) in part {
-            if let Some(process) = world.processes.get_mut(&pid) {
-                process.tracer = tracer;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Looks again at `pids` and, whether they have ended, at the children that they may wait for, and
-/// at those that have come since `first`. All others are as `first` has seen them, without those
-/// that have gone.
-pub(crate) fn look_again(first: &World, pids: &BTreeSet<i32>) -> io::Result<World> {
-    let proc = open_proc()?;
-    let there = numbers(&proc)?;
-    let is_there: BTreeSet<i32> = there.iter().copied().collect();
-    let mut world = first.clone();
-    let stays = |pid: &i32| is_there.contains(pid) && !pids.contains(pid);
-    world.processes.retain(|pid, _| stays(pid));
-    world.kernel.retain(stays);
-    world.unseen.processes.retain(stays);
-    let children = first.awaited(pids).into_iter();
-    let children: Vec<i32> = children.filter(stays).collect();
-    renew_kin(&proc, &children, &mut world);
-    if first.has_outlines() {
-        let known = known(&world);
-        let others = there.into_iter().filter(|pid| !known.contains(pid));
-        let others: Vec<i32> = others.collect();
-        add_these(&proc, &others, Depth::Whole, first, &mut world);
-    } else {
-        chase(&proc, there, first, &mut world)?;
-    }
-    add_surroundings(&proc, &mut world);
-    Ok(world)
-}
-
-/// Asks of these whose children they are by now, and takes those out of `world` that have ended
-/// or are others.
-fn renew_kin(proc: &OwnedFd, pids: &[i32], world: &mut World) {
-    let kin = among::gather(pids, |pid, kin: &mut Vec<(i32, Option<Stat>)>| {
-        kin.push((pid, process::stat(proc, &format!("{pid}/stat")).ok()));
-    });
-    for (looker, part) in kin {
-        world.lookers.insert(looker);
-        for (pid, stat) in part {
-            let process = world.processes.get_mut(&pid);
-            let same = |(process, stat): &(&mut Process, Stat)| {
-                process.start == stat.start && process.gone == stat.is_gone()
-            };
-            match process.zip(stat).filter(same) {
-                Some((process, stat)) => {
-                    process.ppid = stat.ppid;
-                    process.pgrp = stat.pgrp;
-                    process.foreground = stat.foreground;
-                }
-                None => {
-                    world.processes.remove(&pid);
-                    world.unseen.processes.retain(|unseen| *unseen != pid);
-                }
-            }
-        }
-    }
-}
-
 pub(super) fn open_proc() -> io::Result<OwnedFd> {
     procwright_os::proc::check()?;
     files::open_dir(CWD, "/proc")
 }
 
 /// The numbers of all processes.
-fn numbers(proc: &OwnedFd) -> io::Result<Vec<i32>> {
+pub(super) fn numbers(proc: &OwnedFd) -> io::Result<Vec<i32>> {
     let mut all = Vec::new();
     files::numbers(proc, &mut |pid| all.push(pid))?;
     Ok(all)
 }
 
 /// The numbers of those that were looked at, or could not be.
-fn known(world: &World) -> BTreeSet<i32> {
+pub(super) fn known(world: &World) -> BTreeSet<i32> {
+    let links = match &world.others {
+        Others::Links(links) => Some(links.keys()),
+        _ => None,
+    };
     let known = world.processes.keys().chain(&world.kernel);
-    known.chain(&world.unseen.processes).copied().collect()
+    let known = known.chain(&world.unseen.processes);
+    known.chain(links.into_iter().flatten()).copied().collect()
 }
 
 /// Looks at those of `there` that are not in `world` yet, and at those that come meanwhile.
-fn chase(proc: &OwnedFd, mut there: Vec<i32>, before: &World, world: &mut World) -> io::Result<()> {
+pub(super) fn chase(
+    proc: &OwnedFd,
+    mut there: Vec<i32>,
+    before: &World,
+    world: &mut World,
+) -> io::Result<()> {
     let mut known = known(world);
     for _ in 0..CHASES {
         there.retain(|&pid| known.insert(pid));
@@ -202,7 +78,7 @@ fn chase(proc: &OwnedFd, mut there: Vec<i32>, before: &World, world: &mut World)
             world.unseen.hurried = false;
             return Ok(());
         }
-        add_these(proc, &there, Depth::Whole, before, world);
+        add_these(proc, &there, before, world);
         there = numbers(proc)?;
     }
     world.unseen.hurried = true;
@@ -210,7 +86,7 @@ fn chase(proc: &OwnedFd, mut there: Vec<i32>, before: &World, world: &mut World)
 }
 
 /// Adds what is between the processes of `world`, and what it cannot show.
-fn add_surroundings(proc: &OwnedFd, world: &mut World) {
+pub(super) fn add_surroundings(proc: &OwnedFd, world: &mut World) {
     world.unseen.hidepid = !is_root_of_the_machine() && hides_processes();
     world.unseen.namespace = rustix::fs::stat("/proc/self/ns/pid")
         .map_or(true, |namespace| namespace.st_ino != FIRST_PID_NAMESPACE);
@@ -250,10 +126,10 @@ fn any_waits(world: &World, so: impl Fn(&Wait) -> bool) -> bool {
 }
 
 /// Adds these processes, of which an earlier look may know as `before`.
-fn add_these(proc: &OwnedFd, pids: &[i32], depth: Depth, before: &World, world: &mut World) {
+pub(super) fn add_these(proc: &OwnedFd, pids: &[i32], before: &World, world: &mut World) {
     let add = |pid: i32, part: &mut World| {
         let before = before.processes.get(&pid);
-        add(proc, pid, depth, before, part);
+        add(proc, pid, before, part);
     };
     for (looker, mut part) in among::gather(pids, add) {
         world.lookers.insert(looker);
@@ -265,14 +141,14 @@ fn add_these(proc: &OwnedFd, pids: &[i32], depth: Depth, before: &World, world: 
 }
 
 /// Adds one process, unless it is the kernel's or has gone.
-fn add(proc: &OwnedFd, pid: i32, depth: Depth, before: Option<&Process>, world: &mut World) {
+fn add(proc: &OwnedFd, pid: i32, before: Option<&Process>, world: &mut World) {
     let read = files::open_dir(proc, &pid.to_string()).and_then(|dir| {
-        let Some(mut seen) = process::read(dir.as_fd(), pid, depth, before)? else {
+        let Some(mut seen) = process::read(dir.as_fd(), pid, before)? else {
             world.kernel.insert(pid);
             return Ok(());
         };
         if !seen.gone && seen.fds.is_none() {
-            match descriptors::read(dir.as_fd()) {
+            match descriptors::read(&dir, "fd") {
                 Ok(fds) => seen.fds = Some(fds),
                 Err(error) if files::is_gone(&error) => return Ok(()),
                 Err(_) => world.unseen.processes.push(pid),
@@ -338,22 +214,21 @@ fn command_line(proc: &OwnedFd, pid: i32) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use crate::wait::Children;
     use crate::world::{Fd, Object};
     use std::io::{Read, Write};
     use std::process::{Child, Command, Stdio};
     use test_support::{eventually, watchdog};
 
     /// A child that passes on what it is given, and sleeps until then.
-    fn cat() -> Child {
+    pub(in crate::scan) fn cat() -> Child {
         let mut cat = Command::new(test_children::path());
         cat.arg("cat").stdin(Stdio::piped()).stdout(Stdio::piped());
         cat.spawn().expect("a test child")
     }
 
-    fn pid_of(child: &Child) -> i32 {
+    pub(in crate::scan) fn pid_of(child: &Child) -> i32 {
         child.id().cast_signed()
     }
 
@@ -410,38 +285,6 @@ mod tests {
     }
 
     #[test]
-    fn a_child_that_has_ended_since_is_seen_to_have() {
-        let _watchdog = watchdog("a_child_that_has_ended_since_is_seen_to_have");
-        let own = rustix::process::getpid().as_raw_nonzero().get();
-        let (mut ended, mut lives) = (cat(), cat());
-        let mut first = look().unwrap();
-        let mut waits_for = |children| {
-            let own = first.processes.get_mut(&own).unwrap();
-            own.threads.truncate(1);
-            own.threads[0].wait = Wait::Child(children);
-            first.clone()
-        };
-        let pids = [&ended, &lives].map(pid_of);
-        let (first, of_another) = (waits_for(Children::Any), waits_for(Children::One(pids[1])));
-        ended.kill().unwrap();
-        let mut second = first.clone();
-        // Nobody has reaped it.
-        eventually(|| {
-            second = look_again(&first, &BTreeSet::from([own])).unwrap();
-            second.processes[&pids[0]].gone
-        });
-        assert!(!second.processes[&pids[1]].gone);
-        // Who waits for one child is released by no other.
-        second = look_again(&of_another, &BTreeSet::from([own])).unwrap();
-        assert!(!second.processes[&pids[0]].gone);
-        ended.wait().unwrap();
-        second = look_again(&first, &BTreeSet::from([own])).unwrap();
-        assert!(!second.processes.contains_key(&pids[0]));
-        lives.kill().unwrap();
-        lives.wait().unwrap();
-    }
-
-    #[test]
     fn of_a_pipe_that_is_waited_for_the_ends_are_told() {
         let _watchdog = watchdog("of_a_pipe_that_is_waited_for_the_ends_are_told");
         let own = rustix::process::getpid().as_raw_nonzero().get();
@@ -473,22 +316,9 @@ mod tests {
             let mut pids = vec![i32::MAX; among::MANY];
             pids[place] = own;
             let mut world = World::default();
-            add_these(&proc, &pids, Depth::Whole, &World::default(), &mut world);
+            add_these(&proc, &pids, &World::default(), &mut world);
             assert!(world.processes.keys().eq([&own]), "{place}");
         }
-    }
-
-    #[test]
-    fn of_an_outline_a_look_makes_the_whole() {
-        let own = rustix::process::getpid().as_raw_nonzero().get();
-        let mut world = outline().unwrap();
-        let seen = &world.processes[&own];
-        assert!(seen.is_outline && seen.threads.is_empty() && seen.thread_count > 0);
-        assert!(seen.fds.is_some());
-        look_at(&mut world, &BTreeSet::from([own])).unwrap();
-        let seen = &world.processes[&own];
-        assert!(!seen.is_outline && !seen.threads.is_empty());
-        assert!(world.has_outlines());
     }
 
     #[test]

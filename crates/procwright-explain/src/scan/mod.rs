@@ -6,6 +6,8 @@ mod among;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod calls;
 #[cfg(any(target_os = "linux", target_os = "android"))]
+mod children;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod closer;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod creation;
@@ -28,6 +30,8 @@ mod mutexes;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 mod other;
 #[cfg(any(target_os = "linux", target_os = "android"))]
+mod partial;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod peers;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod process;
@@ -47,14 +51,17 @@ pub(crate) use creation::Probe;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use jobserver::is_jobserver;
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(crate) use look::{
-    add_tracers, command_lines, glance, look, look_again, look_at, look_since, newcomers, outline,
-    pipe_budget,
-};
+pub(crate) use look::{command_lines, look, look_since, pipe_budget};
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(crate) use other::{
-    Probe, Sleeper, add_tracers, command_lines, glance, is_jobserver, look, look_again, look_at,
-    look_closer, look_since, newcomers, outline, pipe_budget, sleepers,
+    Probe, Sleeper, add_links, add_tracers, command_lines, connect, family, holders, is_jobserver,
+    look, look_again, look_at, look_closer, look_since, newcomers, outline_others, outline_these,
+    pipe_budget, sleepers,
+};
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) use partial::{
+    add_links, add_tracers, connect, family, holders, look_again, look_at, newcomers,
+    outline_others, outline_these,
 };
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use tree::{Sleeper, sleepers};

@@ -1,10 +1,10 @@
 //! Systems without `/proc` as Linux has it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
 use std::time::Duration;
 
-use crate::world::{Births, Fd, Process, World};
+use crate::world::{Births, Fd, Object, Process, World};
 
 pub(crate) fn look() -> io::Result<World> {
     Err(io::Error::new(
@@ -17,12 +17,28 @@ pub(crate) fn look_since(_: &World) -> io::Result<World> {
     look()
 }
 
-pub(crate) fn outline() -> io::Result<World> {
+pub(crate) fn family(_: &[i32]) -> io::Result<World> {
     look()
 }
 
-pub(crate) fn glance(_: &[i32]) -> io::Result<World> {
-    look()
+pub(crate) fn add_links(_: &mut World) -> io::Result<()> {
+    look().map(drop)
+}
+
+pub(crate) fn holders(_: &World, _: &HashSet<Object>) -> BTreeSet<i32> {
+    BTreeSet::new()
+}
+
+pub(crate) fn outline_others(_: &mut World) -> io::Result<()> {
+    look().map(drop)
+}
+
+pub(crate) fn outline_these(_: &mut World, _: &BTreeSet<i32>) -> io::Result<()> {
+    look().map(drop)
+}
+
+pub(crate) fn connect(_: &mut World) -> io::Result<()> {
+    look().map(drop)
 }
 
 pub(crate) fn look_at(_: &mut World, _: &BTreeSet<i32>) -> io::Result<()> {

@@ -14,35 +14,16 @@ const KERNEL_THREAD: u64 = 0x0020_0000;
 /// More fields than `stat` has behind the name; it grows at its end.
 const STAT_FIELDS: usize = 64;
 
-/// How much of a process is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Depth {
-    /// Whose child it is, and what it has open.
-    Outline,
-    /// What it waits for, too.
-    Whole,
-}
-
-/// Reads a process. `None` if it is the kernel's.
-///
-/// Its descriptors are left to be read, as `None`, unless it has slept since an earlier look has
-/// seen it as `before`: who sleeps opens and closes none. They are read behind the threads. A
-/// thread that sleeps from here to the next look has changed no descriptor in between, so that
-/// the list is that of the whole time.
-pub(super) fn read(
-    dir: BorrowedFd<'_>,
-    pid: i32,
-    depth: Depth,
-    before: Option<&Process>,
-) -> io::Result<Option<Process>> {
-    let stat = stat(dir, "stat")?;
+/// Reads whose child a process is, and no more; `name` is that of its file `stat`. `None` if it
+/// is the kernel's.
+pub(super) fn outline(at: impl AsFd, name: &str, pid: i32) -> io::Result<Option<Process>> {
+    let stat = stat(at, name)?;
     if stat.flags & KERNEL_THREAD != 0 {
         return Ok(None);
     }
-    let before = before.filter(|one| (one.start, one.stack) == (stat.start, stat.stack));
     let gone = stat.is_gone();
-    let mut process = Process {
-        is_outline: depth == Depth::Outline,
+    Ok(Some(Process {
+        is_outline: true,
         pid,
         ppid: stat.ppid,
         pgrp: stat.pgrp,
@@ -63,13 +44,28 @@ pub(super) fn read(
         thread_count: stat.threads as usize,
         fds: None,
         written: None,
+    }))
+}
+
+/// Reads a process. `None` if it is the kernel's.
+///
+/// Its descriptors are left to be read, as `None`, unless it has slept since an earlier look has
+/// seen it as `before`: who sleeps opens and closes none. They are read behind the threads. A
+/// thread that sleeps from here to the next look has changed no descriptor in between, so that
+/// the list is that of the whole time.
+pub(super) fn read(
+    dir: BorrowedFd<'_>,
+    pid: i32,
+    before: Option<&Process>,
+) -> io::Result<Option<Process>> {
+    let Some(mut process) = outline(dir, "stat", pid)? else {
+        return Ok(None);
     };
-    if depth == Depth::Outline {
-        return Ok(Some(process));
-    }
-    let alone = stat.threads == 1;
+    process.is_outline = false;
+    let before = before.filter(|one| (one.start, one.stack) == (process.start, process.stack));
+    let expected = process.thread_count;
     let mut buffer = [0; 16 * 1024];
-    if alone {
+    if expected == 1 {
         let before = before.and_then(|before| before.threads.first());
         process.add_thread(thread(dir, pid, before, &mut buffer)?);
     } else {
@@ -86,7 +82,7 @@ pub(super) fn read(
                 Err(error) => return Err(error),
             }
         }
-        if process.threads.len() < stat.threads as usize {
+        if process.threads.len() < expected {
             process.add_mover(pid);
         }
     }
@@ -144,6 +140,10 @@ impl Process {
             // It names its children by the numbers of its own pid namespace.
             thread.wait = Wait::Child(Children::Any);
         }
+        // It may have executed another program since its outline: who waits is who is called so.
+        if thread.tid == self.pid {
+            self.name = status.name;
+        }
         self.threads.push(thread);
         self.uid = status.uid.or(self.uid);
         self.tracer = status.tracer;
@@ -154,6 +154,8 @@ impl Process {
 
 /// What `status` tells of the process.
 struct Status {
+    /// The thread's own name; that of the first is the process's.
+    name: String,
     uid: Option<u32>,
     tracer: i32,
     caught: u64,
@@ -191,6 +193,7 @@ fn status(tid: i32, text: &[u8]) -> io::Result<(Thread, Status)> {
         call: String::new(),
     };
     let mut status = Status {
+        name: String::new(),
         uid: None,
         tracer: 0,
         caught: u64::MAX,
@@ -208,6 +211,11 @@ fn status(tid: i32, text: &[u8]) -> io::Result<(Thread, Status)> {
             files::number(value).ok_or_else(no_sense)
         };
         match name {
+            // It may begin and end with blanks.
+            b"Name" => {
+                let name = line[colon + 1..].strip_prefix(b"\t").unwrap_or_default();
+                status.name = letters::safe(&unescaped(name));
+            }
             b"State" => thread.state = *value.first().ok_or_else(no_sense)? as char,
             b"TracerPid" => status.tracer = files::number(value).unwrap_or(0),
             // Real, effective, saved, file system.
@@ -226,6 +234,23 @@ fn status(tid: i32, text: &[u8]) -> io::Result<(Thread, Status)> {
         (0 | 1, _) | (_, ' ') => Err(no_sense()),
         _ => Ok((thread, status)),
     }
+}
+
+/// A name as it is: `status` writes `\n` for the end of a line, and `\\` for a backslash.
+fn unescaped(name: &[u8]) -> String {
+    let name = String::from_utf8_lossy(name);
+    let mut letters = name.chars();
+    let mut found = String::new();
+    while let Some(letter) = letters.next() {
+        found.push(match letter {
+            '\\' => match letters.next() {
+                Some('n') => '\n',
+                other => other.unwrap_or('\\'),
+            },
+            letter => letter,
+        });
+    }
+    found
 }
 
 /// Reads the file `stat` of a process.
@@ -292,13 +317,14 @@ impl Stat {
 mod tests {
     use super::*;
 
-    const TEXT: &[u8] = b"Name:\tState:\xff\nState:\tS (sleeping)\nTracerPid:\t7\n\
+    const TEXT: &[u8] = b"Name:\t \xffa\\\\b\\n: c\nState:\tS (sleeping)\nTracerPid:\t7\n\
         Uid:\t1000\t0\t0\t0\nGroups:\t \nNSpid:\t42\t1\nSigCgt:\t0000000000010002\n\
         voluntary_ctxt_switches:\t5\nnonvoluntary_ctxt_switches:\t6\n";
 
     #[test]
     fn what_status_tells() {
         let (thread, of) = status(42, TEXT).unwrap();
+        assert_eq!(of.name, letters::safe(" \u{fffd}a\\b\n: c"));
         assert_eq!((thread.state, thread.switches), ('S', (5, 6)));
         assert_eq!((of.uid, of.tracer, of.nested), (Some(1000), 7, true));
         assert_eq!(of.caught, 0x10002);

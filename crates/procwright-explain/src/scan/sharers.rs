@@ -167,7 +167,7 @@ fn hides_processes(world: &World) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scan::look;
+    use crate::scan::{look, partial};
     use procwright_os::shared_memory::{self, Region};
 
     #[test]
@@ -182,7 +182,7 @@ mod tests {
         let maps::Memory::Shared(place) = maps::memory(dir.as_fd(), at) else {
             panic!("memory that is shared");
         };
-        let mut world = look::glance(&[own]).unwrap();
+        let mut world = partial::family(&[own]).unwrap();
         let mutex = |anyone_unlocks| Mutex {
             owner: own,
             place,

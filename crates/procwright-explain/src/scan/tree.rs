@@ -9,10 +9,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use rustix::fs::{Mode, OFlags};
-
-use super::process::{self, Depth};
-use super::{calls, descriptors, files, look};
+use super::{calls, children, descriptors, files, look, process};
 use crate::wait::Wait;
 use crate::world::Process;
 
@@ -61,17 +58,18 @@ pub(crate) fn sleepers(root: i32) -> io::Result<Sleepers> {
 
 fn one(proc: &OwnedFd, pid: i32, found: &mut Sleepers, next: &mut Vec<i32>) -> io::Result<()> {
     let dir = files::open_dir(proc, &pid.to_string())?;
-    let Some(mut process) = process::read(dir.as_fd(), pid, Depth::Whole, None)? else {
+    let Some(mut process) = process::read(dir.as_fd(), pid, None)? else {
         return Ok(());
     };
     for thread in &process.threads {
-        children(&dir, thread.tid, next);
+        // Without these lists the program itself is all that is looked at.
+        next.extend(children::of_thread(&dir, thread.tid).unwrap_or_default());
     }
-    let mut could_wait = process.threads.iter().filter(|one| could_read(&one.wait));
+    let mut could_wait = process.threads.iter().filter(|one| one.wait.could_read());
     if process.gone || could_wait.next().is_none() {
         return Ok(());
     }
-    process.fds = Some(descriptors::read(dir.as_fd())?);
+    process.fds = Some(descriptors::read(&dir, "fd")?);
     let is_input = |number: &i32| *number == 0 || is_its_terminal(&process, *number);
     for thread in &process.threads {
         let (waits, is_timed) = match &thread.wait {
@@ -95,27 +93,7 @@ fn one(proc: &OwnedFd, pid: i32, found: &mut Sleepers, next: &mut Vec<i32>) -> i
     Ok(())
 }
 
-fn could_read(wait: &Wait) -> bool {
-    matches!(wait, Wait::Read(_) | Wait::Set { .. })
-}
-
 fn is_its_terminal(process: &Process, number: i32) -> bool {
     let fd = process.fd(number);
     fd.is_some_and(|fd| process.is_own_terminal(fd))
-}
-
-/// Adds the children that a thread has started.
-fn children(dir: &OwnedFd, tid: i32, next: &mut Vec<i32>) {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    let path = format!("task/{tid}/children");
-    let file = rustix::fs::openat(dir, path.as_str(), flags, Mode::empty());
-    let text = file.map(|file| io::read_to_string(std::fs::File::from(file)));
-    // Without this file (`CONFIG_PROC_CHILDREN`) the program itself is all that is looked at.
-    let Ok(Ok(text)) = text else {
-        return;
-    };
-    next.extend(
-        text.split_whitespace()
-            .filter_map(|one| one.parse::<i32>().ok()),
-    );
 }

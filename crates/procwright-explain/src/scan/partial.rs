@@ -1,0 +1,382 @@
+//! Looks at some of all processes, and at the others as little as a question needs.
+//!
+//! What costs most is to learn who has what open, since the system has no list of holders: the
+//! links of all descriptors of all processes have to be read. [`family`] does without. Where
+//! somebody waits for others by a descriptor, [`add_links`] reads the links, and of whom they
+//! show to matter [`outline_these`] reads whose child it is, and [`look_at`] all. Those that come
+//! meanwhile are left out, so that nothing is proven by such looks.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::io;
+use std::os::fd::OwnedFd;
+
+use super::look::{add_surroundings, add_these, chase, known, numbers, open_proc};
+use super::process::{self, Stat};
+use super::{among, children, descriptors, files};
+use crate::world::{Fd, Object, Others, Process, World};
+
+/// Looks at these processes alone, with all that descends from them.
+///
+/// Of all others an outline is made where the system does not list children.
+pub(crate) fn family(pids: &[i32]) -> io::Result<World> {
+    family_of(&open_proc()?, pids.to_vec(), &World::default())
+}
+
+fn family_of(proc: &OwnedFd, mut next: Vec<i32>, before: &World) -> io::Result<World> {
+    let mut world = World {
+        others: Others::Unasked,
+        ..World::default()
+    };
+    if !children::are_listed() {
+        return outline(world);
+    }
+    while !next.is_empty() {
+        let known = known(&world);
+        next.retain(|pid| !known.contains(pid));
+        add_these(proc, &next, before, &mut world);
+        // Behind the look, which so cannot have seen one wait for a child that is not listed.
+        match children_of(proc, &next, &world) {
+            Some(children) => next = children,
+            None => return outline(world),
+        }
+    }
+    add_surroundings(proc, &mut world);
+    Ok(world)
+}
+
+/// The children of these; `None` where a list changes as fast as it is read.
+fn children_of(proc: &OwnedFd, pids: &[i32], world: &World) -> Option<Vec<i32>> {
+    let mut found = Vec::new();
+    for process in pids.iter().filter_map(|pid| world.processes.get(pid)) {
+        let Ok(dir) = files::open_dir(proc, &process.pid.to_string()) else {
+            continue;
+        };
+        for thread in &process.threads {
+            match children::of_thread(&dir, thread.tid) {
+                Ok(children) => found.extend(children),
+                Err(error) if files::is_gone(&error) => {}
+                Err(_) => return None,
+            }
+        }
+    }
+    Some(found)
+}
+
+/// Adds an outline of all others: whose children they are, and what they have open.
+fn outline(mut world: World) -> io::Result<World> {
+    add_links(&mut world)?;
+    outline_others(&mut world)?;
+    Ok(world)
+}
+
+/// Adds what all others have open. Of those of whom that may not be seen, or does not tell all, an
+/// outline is added.
+pub(crate) fn add_links(world: &mut World) -> io::Result<()> {
+    let proc = open_proc()?;
+    let known = known(world);
+    let mut there = numbers(&proc)?;
+    there.retain(|pid| !known.contains(pid));
+    let found = among::gather(&there, |pid, found: &mut Found| {
+        match descriptors::read(&proc, &format!("{pid}/fd")) {
+            Ok(fds) => _ = found.links.insert(pid, fds),
+            Err(error) if files::is_gone(&error) => {}
+            Err(_) => found.sealed.push(pid),
+        }
+    });
+    let (mut links, mut sealed) = (BTreeMap::new(), BTreeSet::new());
+    for (looker, mut part) in found {
+        world.lookers.insert(looker);
+        links.append(&mut part.links);
+        sealed.extend(part.sealed);
+    }
+    let with_ring = links.iter().filter(|(_, fds)| has(fds, &Object::Ring));
+    let with_ring: Vec<i32> = with_ring.map(|(pid, _)| *pid).collect();
+    world.others = Others::Links(links);
+    outline_these(world, &sealed.into_iter().chain(with_ring).collect())?;
+    Ok(())
+}
+
+/// What one thread has found of others.
+#[derive(Default)]
+struct Found {
+    links: BTreeMap<i32, Vec<Fd>>,
+    /// Those whose descriptors may not be seen.
+    sealed: Vec<i32>,
+}
+
+fn has(fds: &[Fd], of: &Object) -> bool {
+    fds.iter().any(|fd| fd.of == *of)
+}
+
+/// Those of whom the links alone are known who have one of these open.
+pub(crate) fn holders(world: &World, wanted: &HashSet<Object>) -> BTreeSet<i32> {
+    let Others::Links(links) = &world.others else {
+        return BTreeSet::new();
+    };
+    let holds = |fds: &Vec<Fd>| fds.iter().any(|fd| wanted.contains(&fd.of));
+    let holders = links.iter().filter(|(_, fds)| holds(fds));
+    holders.map(|(pid, _)| *pid).collect()
+}
+
+/// Adds outlines of all of whom the links alone are known.
+pub(crate) fn outline_others(world: &mut World) -> io::Result<()> {
+    if let Others::Links(links) = &world.others {
+        let all = links.keys().copied().collect();
+        outline_these(world, &all)?;
+    }
+    world.others = Others::None;
+    Ok(())
+}
+
+/// Adds outlines of these: whose children they are, and of whom the links are known, what they
+/// have open.
+pub(crate) fn outline_these(world: &mut World, pids: &BTreeSet<i32>) -> io::Result<()> {
+    let proc = open_proc()?;
+    let pids: Vec<i32> = pids.iter().copied().collect();
+    let outlines = among::gather(&pids, |pid, found: &mut Vec<(i32, io::Result<_>)>| {
+        found.push((pid, process::outline(&proc, &format!("{pid}/stat"), pid)));
+    });
+    for (looker, part) in outlines {
+        world.lookers.insert(looker);
+        for (pid, outline) in part {
+            let fds = match &mut world.others {
+                Others::Links(links) => links.remove(&pid),
+                _ => None,
+            };
+            match outline {
+                Ok(Some(mut process)) => {
+                    if fds.is_none() && !process.gone {
+                        world.unseen.processes.push(pid);
+                    }
+                    process.fds = fds;
+                    world.processes.insert(pid, process);
+                }
+                Ok(None) => _ = world.kernel.insert(pid),
+                // Of one that has ended there is nothing to be seen; of another there would be.
+                Err(error) if files::is_gone(&error) => {}
+                Err(_) => world.unseen.processes.push(pid),
+            }
+        }
+    }
+    world.unseen.processes.sort_unstable();
+    Ok(())
+}
+
+/// Adds what is between the processes of `world`, as far as it has looked at them.
+pub(crate) fn connect(world: &mut World) -> io::Result<()> {
+    add_surroundings(&open_proc()?, world);
+    Ok(())
+}
+
+/// Looks at these processes of `world`, and at what is between all of them.
+///
+/// Their descriptors are read anew, behind the threads. One that has gone remains as an outline
+/// of what it was.
+pub(crate) fn look_at(world: &mut World, pids: &BTreeSet<i32>) -> io::Result<()> {
+    let proc = open_proc()?;
+    let mut outlines = BTreeMap::new();
+    for pid in pids {
+        outlines.extend(world.processes.remove_entry(pid));
+    }
+    if let Others::Links(links) = &mut world.others {
+        links.retain(|pid, _| !pids.contains(pid));
+    }
+    world.unseen.processes.retain(|pid| !pids.contains(pid));
+    let pids: Vec<i32> = pids.iter().copied().collect();
+    add_these(&proc, &pids, &World::default(), world);
+    for (pid, mut outline) in outlines {
+        let is_known = world.processes.contains_key(&pid) || world.unseen.processes.contains(&pid);
+        if !is_known {
+            outline.gone = true;
+            outline.fds = None;
+            world.processes.insert(pid, outline);
+        }
+    }
+    add_surroundings(&proc, world);
+    Ok(())
+}
+
+/// The numbers of those that have come since `world` was looked at.
+pub(crate) fn newcomers(world: &World) -> io::Result<BTreeSet<i32>> {
+    let known = known(world);
+    let proc = open_proc()?;
+    let there = numbers(&proc)?;
+    Ok(there
+        .into_iter()
+        .filter(|pid| !known.contains(pid))
+        .collect())
+}
+
+/// Adds to the outlines of `world`, or to those among `only`, who traces them.
+pub(crate) fn add_tracers(world: &mut World, only: Option<&BTreeSet<i32>>) -> io::Result<()> {
+    let proc = open_proc()?;
+    let all = world.processes.values();
+    let is_asked = |pid| only.is_none_or(|only| only.contains(&pid));
+    let outlines = all.filter(|one| one.is_outline && !one.gone && is_asked(one.pid));
+    let pids: Vec<i32> = outlines.map(|process| process.pid).collect();
+    let traced = among::gather(&pids, |pid, found: &mut Vec<(i32, i32)>| {
+        let tracer = process::tracer(&proc, &format!("{pid}/status"));
+        found.extend(tracer.ok().map(|tracer| (pid, tracer)));
+    });
+    for (looker, part) in traced {
+        world.lookers.insert(looker);
+        for (pid, tracer) in part {
+            if let Some(process) = world.processes.get_mut(&pid) {
+                process.tracer = tracer;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Looks again at `pids` and, whether they have ended, at the children that they may wait for, and
+/// at those that have come since `first`. All others are as `first` has seen them, without those
+/// that have gone. Where `first` has not looked for others, this does not either.
+pub(crate) fn look_again(first: &World, pids: &BTreeSet<i32>) -> io::Result<World> {
+    let proc = open_proc()?;
+    if let Others::Unasked = first.others {
+        return family_of(&proc, pids.iter().copied().collect(), first);
+    }
+    let there = numbers(&proc)?;
+    let is_there: BTreeSet<i32> = there.iter().copied().collect();
+    let mut world = first.clone();
+    let stays = |pid: &i32| is_there.contains(pid) && !pids.contains(pid);
+    world.processes.retain(|pid, _| stays(pid));
+    if let Others::Links(links) = &mut world.others {
+        links.retain(|pid, _| stays(pid));
+    }
+    world.kernel.retain(stays);
+    world.unseen.processes.retain(stays);
+    let children = first.awaited(pids).into_iter();
+    let children: Vec<i32> = children.filter(stays).collect();
+    renew_kin(&proc, &children, &mut world);
+    if first.is_partial() {
+        let known = known(&world);
+        let others = there.into_iter().filter(|pid| !known.contains(pid));
+        let others: Vec<i32> = others.collect();
+        add_these(&proc, &others, first, &mut world);
+    } else {
+        chase(&proc, there, first, &mut world)?;
+    }
+    add_surroundings(&proc, &mut world);
+    Ok(world)
+}
+
+/// Asks of these whose children they are by now, and takes those out of `world` that have ended
+/// or are others.
+fn renew_kin(proc: &OwnedFd, pids: &[i32], world: &mut World) {
+    let kin = among::gather(pids, |pid, kin: &mut Vec<(i32, Option<Stat>)>| {
+        kin.push((pid, process::stat(proc, &format!("{pid}/stat")).ok()));
+    });
+    for (looker, part) in kin {
+        world.lookers.insert(looker);
+        for (pid, stat) in part {
+            let process = world.processes.get_mut(&pid);
+            let same = |(process, stat): &(&mut Process, Stat)| {
+                process.start == stat.start && process.gone == stat.is_gone()
+            };
+            match process.zip(stat).filter(same) {
+                Some((process, stat)) => {
+                    process.ppid = stat.ppid;
+                    process.pgrp = stat.pgrp;
+                    process.foreground = stat.foreground;
+                }
+                None => {
+                    world.processes.remove(&pid);
+                    world.unseen.processes.retain(|unseen| *unseen != pid);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scan::look::look;
+    use crate::scan::look::tests::{cat, pid_of};
+    use crate::wait::{Children, Wait};
+    use test_support::{eventually, watchdog};
+
+    #[test]
+    fn a_child_that_has_ended_since_is_seen_to_have() {
+        let _watchdog = watchdog("a_child_that_has_ended_since_is_seen_to_have");
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let (mut ended, mut lives) = (cat(), cat());
+        let mut first = look().unwrap();
+        let mut waits_for = |children| {
+            let own = first.processes.get_mut(&own).unwrap();
+            own.threads.truncate(1);
+            own.threads[0].wait = Wait::Child(children);
+            first.clone()
+        };
+        let pids = [&ended, &lives].map(pid_of);
+        let (first, of_another) = (waits_for(Children::Any), waits_for(Children::One(pids[1])));
+        ended.kill().unwrap();
+        let mut second = first.clone();
+        // Nobody has reaped it.
+        eventually(|| {
+            second = look_again(&first, &BTreeSet::from([own])).unwrap();
+            second.processes[&pids[0]].gone
+        });
+        assert!(!second.processes[&pids[1]].gone);
+        // Who waits for one child is released by no other.
+        second = look_again(&of_another, &BTreeSet::from([own])).unwrap();
+        assert!(!second.processes[&pids[0]].gone);
+        ended.wait().unwrap();
+        second = look_again(&first, &BTreeSet::from([own])).unwrap();
+        assert!(!second.processes.contains_key(&pids[0]));
+        lives.kill().unwrap();
+        lives.wait().unwrap();
+    }
+
+    #[test]
+    fn of_an_outline_a_look_makes_the_whole() {
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let mut world = outline(World::default()).unwrap();
+        let seen = &world.processes[&own];
+        assert!(seen.is_outline && seen.threads.is_empty() && seen.thread_count > 0);
+        assert!(seen.fds.is_some());
+        look_at(&mut world, &BTreeSet::from([own])).unwrap();
+        let seen = &world.processes[&own];
+        assert!(!seen.is_outline && !seen.threads.is_empty());
+        assert!(world.is_partial());
+    }
+
+    #[test]
+    fn a_family_is_looked_at_alone_and_the_links_show_who_else_matters() {
+        let _watchdog = watchdog("a_family_is_looked_at_alone");
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let parent = rustix::process::getppid().expect("a parent");
+        let parent = parent.as_raw_nonzero().get();
+        let mut child = cat();
+        let pid = pid_of(&child);
+        let world = family(&[own]).unwrap();
+        let whole = |world: &World, pid| world.processes.get(&pid).map(|one| !one.is_outline);
+        assert_eq!([own, pid].map(|pid| whole(&world, pid)), [Some(true); 2]);
+        if children::are_listed() {
+            assert!(!world.processes.contains_key(&parent), "it is not of it");
+            assert!(matches!(world.others, Others::Unasked));
+        }
+        // From outside of it the other end of a pipe is found by its links.
+        let mut world = family(&[pid]).unwrap();
+        eventually(|| {
+            world = family(&[pid]).unwrap();
+            world.processes[&pid].threads[0].wait == Wait::Read(0)
+        });
+        let pipe = HashSet::from([world.processes[&pid].fd(0).unwrap().of]);
+        add_links(&mut world).unwrap();
+        let found = holders(&world, &pipe);
+        assert!(
+            found.contains(&own) && !found.contains(&parent),
+            "{found:?}"
+        );
+        outline_these(&mut world, &found).unwrap();
+        assert_eq!(whole(&world, own), Some(false));
+        assert!(holders(&world, &pipe).is_empty(), "they have an outline");
+        outline_others(&mut world).unwrap();
+        assert!(world.processes[&own].fds.is_some() && whole(&world, parent) == Some(false));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
