@@ -170,6 +170,7 @@ impl Follow<'_> {
             Wait::Accept(_) | Wait::Connect(_) | Wait::FifoPartner(_) => alone(WaitKind::Peer),
             Wait::HiddenSet { finite: false }
             | Wait::Uninterruptible(_)
+            | Wait::Restarted
             | Wait::Other(_)
             | Wait::Hidden(_)
             | Wait::Stopped

@@ -46,6 +46,8 @@ pub(crate) enum Wait {
     Connect(i32),
     /// The system itself, where no signal reaches it; by the kernel's name of the place.
     Uninterruptible(String),
+    /// A call that was interrupted and goes on, of which the kernel does not tell which it is.
+    Restarted,
     /// A call of which is not known who ends it, by its number.
     Other(i64),
     /// A call that may not be seen; the kernel's name of the place where it waits.
@@ -72,7 +74,11 @@ impl Wait {
 
     /// True if it may not be seen who ends it, time or anybody.
     pub(crate) fn is_hidden(&self) -> bool {
-        matches!(self, Wait::Hidden(place) if !place.contains("nanosleep"))
+        match self {
+            Wait::Hidden(place) => !place.contains("nanosleep"),
+            Wait::Restarted => true,
+            _ => false,
+        }
     }
 }
 

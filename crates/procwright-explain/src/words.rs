@@ -125,6 +125,9 @@ pub(crate) fn wait(process: &Process, wait: &Wait) -> String {
         Wait::Uninterruptible(place) => {
             format!("is in an uninterruptible wait of the system ({place})")
         }
+        Wait::Restarted => {
+            String::from("goes on in a system call that was interrupted (restart_syscall)")
+        }
         Wait::Other(_) => String::from("waits in a system call of another kind"),
         Wait::Hidden(place) if place.is_empty() || place == "0" => {
             String::from("waits; for what may not be seen")
@@ -222,6 +225,11 @@ pub(crate) fn doubt(doubt: Doubt, name: &str) -> String {
         Doubt::HiddenSet => format!(
             "Which descriptors {name} waits for could not be read from its memory. As root \
              they can."
+        ),
+        Doubt::RestartedCall => format!(
+            "The call that {name} is in was interrupted, as by a stop, and the kernel does not \
+             tell which it is (restart_syscall). Where /proc/PID/wchan names the place in which \
+             it sleeps, that tells."
         ),
         Doubt::OtherCall => format!("{name} is in a system call that is not known here."),
         Doubt::SharedMemory => {

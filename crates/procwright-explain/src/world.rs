@@ -303,6 +303,12 @@ impl Process {
         !self.gone && (self.fds.is_none() || self.threads.iter().any(|t| t.wait.is_hidden()))
     }
 
+    /// True if a thread is in a call that was interrupted, of which the kernel does not tell
+    /// which it is.
+    pub(crate) fn is_restarted(&self) -> bool {
+        self.threads.iter().any(|t| t.wait == Wait::Restarted)
+    }
+
     pub(crate) fn is_stopped(&self) -> bool {
         let mut living = self.threads.iter().filter(|t| t.wait != Wait::Ended);
         living.clone().next().is_some() && living.all(|t| t.wait == Wait::Stopped)

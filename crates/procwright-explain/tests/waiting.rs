@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use procwright_explain::{Examination, WaitKind, Waiting, examine, input_waits, waiting_for};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use test_support::{Watchdog, scaled, skip, watchdog};
 
 /// A program that is killed at the end, by the end of its input or by SIGKILL.
@@ -205,6 +205,30 @@ fn who_looks_at_its_terminal_for_a_time_may_wait_for_input() {
         assert!(look.wait.is_none(), "{call}: {look:?}");
         assert_eq!(look.limit, Some(Duration::from_secs(600)), "{call}");
     }
+}
+
+/// `poll` goes on as another call, by which its limit is not to be seen.
+#[test]
+fn who_was_stopped_over_its_terminal_may_wait_for_input_as_before() {
+    let child = test_children::path();
+    let child = child.to_str().expect("a path");
+    let Some((_python, pid)) = on_terminal(&[child, "polls", "poll", "600000"]) else {
+        return skip("who_was_stopped_over_its_terminal", "no python3");
+    };
+    let until = |wanted: &dyn Fn(&Waiting) -> bool| {
+        while !wanted(&waiting_for(pid).expect("it is there")) {}
+    };
+    let polls = |waiting: &Waiting| waiting.kind == WaitKind::Timer && waiting.terminal;
+    let program = Pid::from_raw(pid).expect("a number");
+    until(&polls);
+    kill_process(program, Signal::STOP).expect("it is there");
+    until(&|waiting| waiting.text.ends_with("is stopped by a signal"));
+    kill_process(program, Signal::CONT).expect("it is there");
+    until(&polls);
+    let look = input_waits(&[(pid, None)]).pop();
+    let look = look.expect("one was asked about").expect("it is there");
+    assert!(look.wait.is_none(), "{look:?}");
+    assert_eq!(look.limit, Some(Duration::from_secs(600)));
 }
 
 #[test]

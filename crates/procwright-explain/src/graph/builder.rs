@@ -114,6 +114,7 @@ impl<'w> Builder<'w> {
             Wait::Signal => at.node.add_free(Free::Signal),
             Wait::Accept(_) | Wait::Connect(_) => at.node.add_free(Free::Peer),
             Wait::Uninterruptible(_) => at.node.add_doubt(Doubt::Uninterruptible),
+            Wait::Restarted => at.node.add_doubt(Doubt::RestartedCall),
             Wait::Other(_) => at.node.add_doubt(Doubt::OtherCall),
             Wait::Hidden(place) => self.hidden(&mut at, place),
             Wait::Stopped => at.node.add_free(Free::Stopped),

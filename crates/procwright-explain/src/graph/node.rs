@@ -94,6 +94,8 @@ pub(crate) enum Doubt {
     HiddenDescriptors,
     /// Which descriptors it waits for could not be read.
     HiddenSet,
+    /// Its call was interrupted and goes on, and which it is may not be known.
+    RestartedCall,
     /// Who ends this call is not known.
     OtherCall,
     /// It waits for a word in memory that other processes may have as well.

@@ -155,6 +155,7 @@ fn what_releases_by_itself() {
         Wait::Connect(9),
         Wait::Stopped,
         Wait::Other(999),
+        Wait::Restarted,
         Wait::HiddenSet { finite: false },
         Wait::Hidden(String::from("pipe_read")),
         Wait::Uninterruptible(String::new()),

@@ -139,9 +139,22 @@ impl Judge<'_> {
             .collect();
         if let Some(first) = hidden.first() {
             let who = self.who(first.pid);
-            return match hidden.len() {
-                1 => format!("It may hang: {who} cannot be looked at. As root it can."),
-                count => format!(
+            let is_restarted = |view: &&ProcessView| {
+                let process = self.process(view.pid);
+                process.is_some_and(Process::is_restarted)
+            };
+            return match (hidden.len(), hidden.iter().all(is_restarted)) {
+                (1, true) => format!(
+                    "It may hang: {who} is in a call that was interrupted, as by a stop, and the \
+                     kernel does not tell which (restart_syscall)."
+                ),
+                (count, true) => format!(
+                    "They may hang: {count} processes, such as {who}, are in calls that were \
+                     interrupted, as by a stop, and the kernel does not tell which \
+                     (restart_syscall)."
+                ),
+                (1, false) => format!("It may hang: {who} cannot be looked at. As root it can."),
+                (count, false) => format!(
                     "They may hang: {count} processes, such as {who}, cannot be looked at. As \
                      root they can."
                 ),

@@ -4,7 +4,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use super::maps::{self, Memory};
-use super::{files, mutexes, sets};
+use super::{files, mutexes, restarted, sets};
 use crate::wait::{Children, Wait};
 
 /// What a thread in this state waits for, and its call as the kernel shows it.
@@ -19,34 +19,37 @@ pub(super) fn waiting(dir: BorrowedFd<'_>, state: char) -> (Wait, String) {
         _ => return (Wait::Runs, String::new()),
     }
     let mut buffer = [0; 256];
-    let place = |buffer: &mut [u8]| match files::read(dir, "wchan", buffer) {
-        Ok(text) => String::from_utf8_lossy(text).into_owned(),
-        Err(_) => String::new(),
-    };
     let Ok(text) = files::read(dir, "syscall", &mut buffer) else {
-        let mut buffer = [0; 128];
-        return (Wait::Hidden(place(&mut buffer)), String::new());
+        return (Wait::Hidden(place(dir)), String::new());
     };
     let line = String::from_utf8_lossy(text.trim_ascii()).into_owned();
-    let Some(call) = Line::parse(&line) else {
+    let Some(call) = Line::parse(&line).map(|call| call.restarted(dir)) else {
         let wait = match line.as_str() {
             "running" => Wait::Runs,
             _ => Wait::Other(-1),
         };
         return (wait, line);
     };
-    let mut buffer = [0; 128];
     let wait = match (state, call.class()) {
         // Held elsewhere, by a filter of system calls for one, it has no child yet.
-        ('D', Class::Clone) if is_vfork(&place(&mut buffer)) => Wait::Child(Children::Vfork),
+        ('D', Class::Clone) if is_vfork(&place(dir)) => Wait::Child(Children::Vfork),
         // A write to a pipe may wait so for the memory that it copies from.
-        ('D', _) => Wait::Uninterruptible(place(&mut buffer)),
-        (_, Class::Open) if place(&mut buffer) == "wait_for_partner" => {
+        ('D', _) => Wait::Uninterruptible(place(dir)),
+        (_, Class::Open) if place(dir) == "wait_for_partner" => {
             Wait::FifoPartner(sets::path(dir, call.path_pointer()).unwrap_or_default())
         }
         _ => call.wait(dir),
     };
     (wait, line)
+}
+
+/// The kernel's name of the place where a thread sleeps; empty or "0" if it does not tell.
+fn place(dir: BorrowedFd<'_>) -> String {
+    let mut buffer = [0; 128];
+    match files::read(dir, "wchan", &mut buffer) {
+        Ok(text) => String::from_utf8_lossy(text).into_owned(),
+        Err(_) => String::new(),
+    }
 }
 
 /// True of the place in the kernel where vfork waits for the child: `kernel_clone`, `_do_fork`
@@ -74,6 +77,16 @@ impl Line {
         let narrow = cfg!(target_pointer_width = "64") && stack >> 32 == 0;
         let number = if narrow { -1 } else { number };
         Some(Line { number, arguments })
+    }
+
+    /// The call that was interrupted and goes on by this one, if its place in the kernel tells:
+    /// it has the same arguments.
+    fn restarted(self, dir: BorrowedFd<'_>) -> Line {
+        let number = match self.class() {
+            Class::Restart => restarted::call_at(&place(dir)).map_or(self.number, number_of),
+            _ => self.number,
+        };
+        Line { number, ..self }
     }
 
     /// An argument of type int: the upper half of the register means nothing.
@@ -151,6 +164,7 @@ impl Line {
             Class::Sigwait | Class::Signal => Wait::Signal,
             Class::Accept => Wait::Accept(self.int(0)),
             Class::Connect => Wait::Connect(self.int(0)),
+            Class::Restart => Wait::Restarted,
             Class::Clone | Class::Open | Class::Other => Wait::Other(self.number),
         }
     }
@@ -212,7 +226,7 @@ impl Line {
 
 /// The time limit of the wait of a thread, by its call as [`waiting`] has shown it.
 pub(super) fn limit(dir: BorrowedFd<'_>, call: &str) -> Option<Duration> {
-    Line::parse(call)?.limit(dir)
+    Line::parse(call)?.restarted(dir).limit(dir)
 }
 
 /// `F_OFD_SETLKW`, which not every libc crate's target has.
@@ -242,6 +256,7 @@ enum Class {
     Connect,
     Clone,
     Open,
+    Restart,
     Other,
 }
 
@@ -286,6 +301,7 @@ const CALLS: &[(libc::c_long, Class)] = &[
     (libc::SYS_clone, Class::Clone),
     (libc::SYS_clone3, Class::Clone),
     (libc::SYS_openat, Class::Open),
+    (libc::SYS_restart_syscall, Class::Restart),
     #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
     (libc::SYS_open, Class::Open),
     #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]

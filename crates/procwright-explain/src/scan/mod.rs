@@ -36,6 +36,8 @@ mod peers;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod process;
 #[cfg(any(target_os = "linux", target_os = "android"))]
+mod restarted;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod sets;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod sharers;

@@ -6,7 +6,7 @@
 //! then it has to stay so. What must not be found is looked for from the beginning.
 //!
 //! `programs` has the real programs, `sockets` what goes over TCP and eventfds, `mutexes` what goes
-//! over shared memory; the others are by what is said of them.
+//! over shared memory, `resumed` what was stopped and goes on; the others are by what is said of them.
 #![allow(missing_docs)]
 
 mod doubts;
@@ -16,6 +16,7 @@ mod mutexes;
 mod no_circles;
 mod pipes;
 mod programs;
+mod resumed;
 mod sockets;
 mod stage;
 mod well;

@@ -58,12 +58,22 @@ def skip(why):
 def python(code, **options):
     return Popen([sys.executable, '-c', 'import fcntl, os, signal, sys, time\n' + code], **options)
 
-def terminal(*words, asks=None):
+def resume(pid, place):
+    'Stops a program that sleeps at this place in the kernel, and has it go on.'
+    while place not in open(f'/proc/{pid}/wchan').read():
+        time.sleep(0.01)
+    os.kill(pid, signal.SIGSTOP)
+    while 'State:\tT' not in open(f'/proc/{pid}/status').read():
+        time.sleep(0.01)
+    os.kill(pid, signal.SIGCONT)
+
+def terminal(*words, asks=None, resumed=None):
     'A program with a terminal of its own, at which nobody types; or `asks`, which it starts.'
     pid, master = pty.fork()
     if pid == 0:
         os.environ['TERM'] = 'xterm'
         os.execvp(words[0], words)
+    if resumed: resume(pid, resumed)
     say(asked=pid, program=below(pid, asks) if asks else pid)
     # What it shows is taken, so that it never waits for room.
     while True:
@@ -284,11 +294,10 @@ fn always_proves() -> bool {
 /// Has the program in `BESIDE`, if there is one, ask other tools about the scene. It is given the
 /// name of the scene and whom it is asked about, and the diagnosis as JSON on its stdin.
 ///
-/// True if they were asked. Some attach to it, which interrupts its call: a `poll` goes on as
-/// `restart_syscall`, which shows no descriptors, so that the scene is another from then on.
-fn ask_others(scene: &Scene, running: &Running) -> bool {
+/// Some attach to it, which interrupts its call: what is said of it has to be so afterwards, too.
+fn ask_others(scene: &Scene, running: &Running) {
     let Some(program) = std::env::var_os("BESIDE") else {
-        return false;
+        return;
     };
     let asked = running.asked().to_string();
     let mut others = Command::new(program)
@@ -301,7 +310,6 @@ fn ask_others(scene: &Scene, running: &Running) -> bool {
     stdin.write_all(json.as_bytes()).expect("a reader");
     drop(stdin);
     assert!(others.wait().expect("its end").success(), "{}", scene.name);
-    true
 }
 
 pub(crate) fn show(scenes: &[Scene]) {
@@ -349,9 +357,7 @@ pub(crate) fn show(scenes: &[Scene]) {
                 Err(_) => {}
             }
         }
-        if ask_others(scene, &running) {
-            continue;
-        }
+        ask_others(scene, &running);
         for _ in 0..looks {
             let diagnosis = running.examine();
             // On a busy machine one that wakes up by the clock waits for a processor.
