@@ -55,6 +55,7 @@ impl Needs {
                 | Wait::Connect(_)
                 | Wait::Uninterruptible(_)
                 | Wait::Other(_)
+                | Wait::Restarted
                 | Wait::Stopped
                 | Wait::Traced => {}
             }
