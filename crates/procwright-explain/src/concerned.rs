@@ -95,10 +95,9 @@ fn supply(
     let is_unasked = matches!(world.others, Others::Unasked);
     if is_unasked && (needs.all || !needs.holders.is_empty()) {
         // Who starts a program has most often the other ends of its pipes, and many more: he is
-        // looked at before the links of all others are read, and not twice.
+        // looked at at once, so that his links are not read twice.
         let parents = parents(world, targets);
-        scan::look_at(world, &parents)?;
-        scan::add_links(world)?;
+        scan::add_links(world, &parents)?;
         has_more = true;
     }
     let is_new = |pid: &i32| !world.processes.contains_key(pid) || world.is_outline(*pid);
@@ -184,7 +183,7 @@ mod tests {
             .expect("a shell");
         let pid = shell.id().cast_signed();
         let mut outline = scan::family(&[pid]).expect("a look");
-        scan::add_links(&mut outline).expect("their links");
+        scan::add_links(&mut outline, &BTreeSet::new()).expect("their links");
         scan::outline_others(&mut outline).expect("their parents");
         outline.processes.get_mut(&pid).expect("it").is_outline = true;
         let targets = BTreeSet::from([pid]);

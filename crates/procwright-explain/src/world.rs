@@ -230,6 +230,15 @@ impl Object {
 }
 
 impl World {
+    /// Adds the processes that one thread has looked at.
+    pub(crate) fn append(&mut self, looker: i32, mut part: World) {
+        self.lookers.insert(looker);
+        self.processes.append(&mut part.processes);
+        self.kernel.append(&mut part.kernel);
+        self.unseen.processes.append(&mut part.unseen.processes);
+        self.unseen.processes.sort_unstable();
+    }
+
     /// The socket on the other side of this one, if it is of this machine.
     pub(crate) fn peer(&self, inode: u64) -> Option<u64> {
         self.peers.get(&inode).copied().filter(|peer| *peer != 0)

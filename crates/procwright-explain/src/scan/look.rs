@@ -131,17 +131,13 @@ pub(super) fn add_these(proc: &OwnedFd, pids: &[i32], before: &World, world: &mu
         let before = before.processes.get(&pid);
         add(proc, pid, before, part);
     };
-    for (looker, mut part) in among::gather(pids, add) {
-        world.lookers.insert(looker);
-        world.processes.append(&mut part.processes);
-        world.kernel.append(&mut part.kernel);
-        world.unseen.processes.append(&mut part.unseen.processes);
+    for (looker, part) in among::gather(pids, add) {
+        world.append(looker, part);
     }
-    world.unseen.processes.sort_unstable();
 }
 
 /// Adds one process, unless it is the kernel's or has gone.
-fn add(proc: &OwnedFd, pid: i32, before: Option<&Process>, world: &mut World) {
+pub(super) fn add(proc: &OwnedFd, pid: i32, before: Option<&Process>, world: &mut World) {
     let read = files::open_dir(proc, &pid.to_string()).and_then(|dir| {
         let Some(mut seen) = process::read(dir.as_fd(), pid, before)? else {
             world.kernel.insert(pid);

@@ -21,7 +21,7 @@ pub(crate) fn family(_: &[i32]) -> io::Result<World> {
     look()
 }
 
-pub(crate) fn add_links(_: &mut World) -> io::Result<()> {
+pub(crate) fn add_links(_: &mut World, _: &BTreeSet<i32>) -> io::Result<()> {
     look().map(drop)
 }
 

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
 use std::os::fd::OwnedFd;
 
-use super::look::{add_surroundings, add_these, chase, known, numbers, open_proc};
+use super::look::{add, add_surroundings, add_these, chase, known, numbers, open_proc};
 use super::process::{self, Stat};
 use super::{among, children, descriptors, files};
 use crate::world::{Fd, Object, Others, Process, World};
@@ -64,28 +64,31 @@ fn children_of(proc: &OwnedFd, pids: &[i32], world: &World) -> Option<Vec<i32>> 
 
 /// Adds an outline of all others: whose children they are, and what they have open.
 fn outline(mut world: World) -> io::Result<World> {
-    add_links(&mut world)?;
+    add_links(&mut world, &BTreeSet::new())?;
     outline_others(&mut world)?;
     Ok(world)
 }
 
-/// Adds what all others have open. Of those of whom that may not be seen, or does not tell all, an
-/// outline is added.
-pub(crate) fn add_links(world: &mut World) -> io::Result<()> {
+/// Adds what all others have open, and looks at these among them. Of those of whom it may not be
+/// seen, or does not tell all, an outline is added.
+pub(crate) fn add_links(world: &mut World, looked_at: &BTreeSet<i32>) -> io::Result<()> {
     let proc = open_proc()?;
     let known = known(world);
     let mut there = numbers(&proc)?;
     there.retain(|pid| !known.contains(pid));
-    let found = among::gather(&there, |pid, found: &mut Found| {
+    let parts = among::gather(&there, |pid, part: &mut Part| {
+        if looked_at.contains(&pid) {
+            return add(&proc, pid, None, &mut part.world);
+        }
         match descriptors::read(&proc, &format!("{pid}/fd")) {
-            Ok(fds) => _ = found.links.insert(pid, fds),
+            Ok(fds) => _ = part.links.insert(pid, fds),
             Err(error) if files::is_gone(&error) => {}
-            Err(_) => found.sealed.push(pid),
+            Err(_) => part.sealed.push(pid),
         }
     });
     let (mut links, mut sealed) = (BTreeMap::new(), BTreeSet::new());
-    for (looker, mut part) in found {
-        world.lookers.insert(looker);
+    for (looker, mut part) in parts {
+        world.append(looker, part.world);
         links.append(&mut part.links);
         sealed.extend(part.sealed);
     }
@@ -98,7 +101,8 @@ pub(crate) fn add_links(world: &mut World) -> io::Result<()> {
 
 /// What one thread has found of others.
 #[derive(Default)]
-struct Found {
+struct Part {
+    world: World,
     links: BTreeMap<i32, Vec<Fd>>,
     /// Those whose descriptors may not be seen.
     sealed: Vec<i32>,
@@ -365,7 +369,7 @@ mod tests {
             world.processes[&pid].threads[0].wait == Wait::Read(0)
         });
         let pipe = HashSet::from([world.processes[&pid].fd(0).unwrap().of]);
-        add_links(&mut world).unwrap();
+        add_links(&mut world, &BTreeSet::new()).unwrap();
         let found = holders(&world, &pipe);
         assert!(
             found.contains(&own) && !found.contains(&parent),
