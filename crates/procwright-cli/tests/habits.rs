@@ -268,6 +268,12 @@ fn hints_are_what_to_type() {
         ("run", "--tee", "--log FILE"),
         ("run", "--timestamps", "--log-times"),
         ("run", "--retries", "--retry N"),
+        ("run", "--retries", "--backoff 0 has them follow at once"),
+        ("map", "--retries", "run --retry 2 --backoff 0 CMD {}"),
+        ("map", "-U", "-I TEXT is for {} alone"),
+        ("map", "--seqreplace", "{#} are written so"),
+        ("map", "--shebang", "procwright map CMD {} <<'END'"),
+        ("map", "--jl", "--joblog FILE, beside --journal FILE"),
         ("run", "--report-file", "--report-to FILE"),
         ("run", "--max-output", "--limit SIZE"),
         ("run", "--wait-for", "tail -n +1 -F FILE --to grep -q -m1"),
@@ -339,6 +345,38 @@ fn hints_are_what_to_type() {
         "{}",
         report.stderr
     );
+}
+
+/// Options of GNU parallel, as its manual has them, that no other test names.
+const OF_PARALLEL: &str = "
+    --basenameextensionreplace --basenamereplace --bf --bin --block-size --block-timeout --bner \
+    --bnr --bt --cf --cleanup --color-failed --compress-program --controlmaster \
+    --decompress-program --dirnamereplace --dnr --filter-hosts --group-by --hashbang --hgrp \
+    --hostgroups --latest-line --ll --max-line-length-allowed --minversion --no-keep-order \
+    --output-as-files --outputasfiles --profile --record-env --regexp --remove-rec-sep \
+    --removerecsep --round --round-robin --rsync-opts --semaphore-name --semaphore-timeout \
+    --session --shard --shebang-wrap --shell-completion --shell-quote --slotreplace --ssh \
+    --ssh-delay --st --template --term-seq --tf --tmpl --tmux --tmuxpane --total --total-jobs \
+    --use-cores-instead-of-threads --wait -J -M";
+
+#[test]
+fn each_option_of_parallel_says_what_to_type() {
+    let unknown = OF_PARALLEL.split_whitespace().filter(|option| {
+        let ran = ran("map", &[option, "echo", ":::", "a"]);
+        let said = format!("procwright: procwright map has no {option}\n  hint: ");
+        ran.code() != Some(125) || !ran.stderr.starts_with(&said)
+    });
+    assert_eq!(unknown.collect::<Vec<_>>(), [""; 0]);
+}
+
+#[test]
+fn a_variable_without_a_value_is_passed_on_as_it_is() {
+    for subcommand in ["run", "map"] {
+        let ran = ran(subcommand, &["--env", "HOME", "echo", "x"]);
+        let said = "there is no '='; write NAME=VALUE, or leave it out: what we have is passed on";
+        assert_eq!((ran.code(), ran.stdout.as_str()), (Some(125), ""));
+        assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    }
 }
 
 #[test]

@@ -66,6 +66,8 @@ fn variable(text: OsString) -> Result<(OsString, OsString), String> {
             OsStr::from_bytes(&bytes[..at]).to_owned(),
             OsString::from_vec(bytes[at + 1..].to_vec()),
         )),
-        None => Err("there is no '='; write NAME=VALUE".into()),
+        None => Err(
+            "there is no '='; write NAME=VALUE, or leave it out: what we have is passed on".into(),
+        ),
     }
 }

@@ -93,15 +93,18 @@ pub(super) fn check(words: &[OsString], template: &Template) -> Result<(), Strin
     ))
 }
 
-/// The operator that the word at `place` is for a shell, or ends with; none if it may well be an
-/// argument of the program.
+/// The operator that the word at `place` is for a shell, ends with, or has behind a placeholder;
+/// none if it may well be an argument of the program.
 fn operator(words: &[OsString], program: usize, place: usize) -> Option<&str> {
     if place <= program {
         return None;
     }
     let word = words.get(place)?.to_str()?;
-    let next = words.get(place + 1)?;
     let is_value = words[place - 1].as_bytes().starts_with(b"-");
+    if begins_command(word) && !is_value {
+        return Some(";");
+    }
+    let next = words.get(place + 1)?;
     if REDIRECTIONS.contains(&word) {
         // As the first word it is a pattern, as of grep.
         return (place > program + 1 && !is_value).then_some(word);
@@ -114,6 +117,15 @@ fn operator(words: &[OsString], program: usize, place: usize) -> Option<&str> {
         return None;
     }
     Some(if ends_command { ";" } else { word })
+}
+
+/// Whether a command begins in the word, right behind a placeholder: `{};ls`. A bar there is none
+/// that a shell was to see, as `{}|sort` is of jq's.
+fn begins_command(word: &str) -> bool {
+    let parts = word.split_once("};");
+    parts.is_some_and(|(place, rest)| {
+        place.rfind('{') == Some(0) && !rest.is_empty() && is_command(OsStr::new(rest))
+    })
 }
 
 /// Whether the word is the name of a program, or of a builtin of the shell.
@@ -132,7 +144,7 @@ fn is_executable(path: &Path) -> bool {
 }
 
 /// The words as a line of a shell's, with the items behind it; none if one would need quotes.
-/// `operator` says which word is one, or ends with one.
+/// `operator` says which word has one at its end, or in it.
 fn line<'a>(words: &[Word], operator: impl Fn(usize) -> Option<&'a str>) -> Option<String> {
     let mut line = ShellLine::default();
     for (place, word) in words.iter().enumerate() {
@@ -147,18 +159,30 @@ fn line<'a>(words: &[Word], operator: impl Fn(usize) -> Option<&'a str>) -> Opti
             match piece {
                 Piece::Literal(text) => {
                     let last = if nth + 1 == word.len() { operator } else { "" };
-                    let text = text.strip_suffix(last.as_bytes()).unwrap_or(text);
-                    if text.is_empty() && last.is_empty() || text.iter().any(is_special) {
+                    let at = find(text, last.as_bytes());
+                    let (before, behind) = text.split_at(at);
+                    let behind = behind.strip_prefix(last.as_bytes()).unwrap_or(behind);
+                    let mut rest = before.iter().chain(behind);
+                    if text.is_empty() || rest.any(is_special) {
                         return None;
                     }
-                    line.push(text);
+                    line.push(before);
                     line.push(last.as_bytes());
+                    line.push(behind);
                 }
                 Piece::Place(place) => line.push_place(&place.text),
             }
         }
     }
     Some(line.command(["sh".into(), "-c".into()]))
+}
+
+/// Where a text has an operator, its end where it has none.
+fn find(text: &[u8], operator: &[u8]) -> usize {
+    let mut places = text.windows(operator.len().max(1));
+    places
+        .position(|part| part == operator)
+        .unwrap_or(text.len())
 }
 
 /// Whether a shell takes a byte for more than itself.
@@ -209,6 +233,11 @@ mod tests {
                 "type: sh -c 'nice -n 5 echo \"$0\" | cat' {}",
             ),
             (
+                &["gzip", "{};ls", "-l"],
+                "type: sh -c 'gzip \"$0\";ls -l' {}",
+            ),
+            (&["gzip", "{.};exit"], "type: sh -c 'gzip \"$0\";exit' {.}"),
+            (
                 &["true", ";", "/bin/sh"],
                 "type: sh -c 'true ; /bin/sh \"$0\"' {}",
             ),
@@ -232,6 +261,10 @@ mod tests {
             &["find", "{}", "-exec", "ls", ";"],
             &["[", "{}", ">", "a", "]"],
             &["echo", "{};"],
+            &["jq", "{}|sort"],
+            &["echo", "{};no-program-has-this-name"],
+            &["curl", "h/{};ls"],
+            &["mysql", "-e", "{};ls"],
             &["echo", "a;", "no-program-has-this-name"],
             &["ssh", "{}", "df", "-h", "|", "cat"],
             &["sudo", "-u", "me", "ssh", "{}", "ls", ">", "a"],

@@ -75,19 +75,23 @@ pub(super) fn instead(name: &str) -> Option<&'static str> {
     Some(match name {
         "--retries" | "--retry" => {
             "have each command run by procwright run, as in: \
-             procwright map procwright run --retry 2 CMD {} (up to three attempts, the outputs of \
-             all)"
+             procwright map procwright run --retry 2 --backoff 0 CMD {} (up to three attempts, \
+             the outputs of all; without --backoff 0 it waits 1 s before the second, 2 s before \
+             the third)"
         }
         "--resume-failed" | "--retry-failed" => {
             "--resume --rerun-failed, with the --journal of the map before"
         }
         "--tagstring" => "--tag=NAME, in which placeholders may stand",
-        "--ungroup" | "-u" => "--live, which shows whole lines as they come",
+        "--ungroup" | "-u" | "--latest-line" | "--ll" => {
+            "--live, which shows whole lines as they come"
+        }
         "--group" => "leave it out: an output is shown in one piece",
+        "--no-keep-order" => "leave it out: outputs come as commands end, unless --ordered is said",
         "--shell" | "-c" => {
             "ask for a shell by name, with the item behind its line: sh -c 'echo \"$0\"' {}"
         }
-        "--quote" | "-q" => {
+        "--quote" | "-q" | "--shell-quote" => {
             "leave it out: no shell reads the words; --quiet shows the output of failures alone"
         }
         "--verbose" | "-v" | "-t" => {
@@ -100,7 +104,7 @@ pub(super) fn instead(name: &str) -> Option<&'static str> {
         "--process-slot-var" => {
             "no variable tells commands apart that run at a time; {#} is the number of the item"
         }
-        "--signal" | "--kill-after" | "--termseq" => {
+        "--signal" | "--kill-after" | "--termseq" | "--term-seq" => {
             "--stop SIGNAL is the first signal of a stop, --grace DURATION the time from there to \
              SIGKILL"
         }
@@ -113,6 +117,21 @@ pub(super) fn instead(name: &str) -> Option<&'static str> {
              an item of the first list, {2} for one of the second"
         }
         "--dryrun" => "--dry-run",
+        "--jl" => "--joblog FILE, beside --journal FILE",
+        "--shebang" | "--hashbang" | "--shebang-wrap" => {
+            "a script has its items behind the call: procwright map CMD {} <<'END'"
+        }
+        "--template" | "--tmpl" => {
+            "sed(1) fills it in: sh -c 'sed \"s|NAME|$0|\" TEMPLATE > \"$0\".conf' {}"
+        }
+        "--session" | "--record-env" | "--profile" | "-J" => {
+            "leave it out: a command gets all variables of ours, and options stand in the call alone"
+        }
+        "--shell-completion" => "procwright completions bash",
+        "--tmux" | "--tmuxpane" => "--live --tag shows the output of each as it comes",
+        "--total-jobs" | "--total" => {
+            "leave it out: how many there are is known once all items were read; --progress tells it"
+        }
         "--pty" | "--tty" => {
             "have each command run by procwright run: procwright map procwright run --pty CMD {}"
         }
@@ -130,7 +149,8 @@ pub(super) fn instead(name: &str) -> Option<&'static str> {
         "--max-args" | "--max-lines" | "--max-replace-args" | "-l" | "--no-run-if-empty" => {
             "leave it out: a command gets one item, and without items nothing is run"
         }
-        "--results" | "--res" | "--files" | "--keep-full" | "--log" => {
+        "--results" | "--res" | "--files" | "--output-as-files" | "--outputasfiles"
+        | "--keep-full" | "--log" => {
             "have each command keep its own: procwright map procwright run --keep-full {#}.out \
              CMD {} writes stdout to 1.out, 2.out, …, stderr to 1.out.stderr"
         }
@@ -143,10 +163,16 @@ pub(super) fn instead(name: &str) -> Option<&'static str> {
              < FILE | procwright map …"
         }
         "--nice" | "--niceness" => "put nice(1) in front: procwright map nice -n 10 CMD {}",
-        "--pipe" | "--pipepart" | "--pipe-part" | "--block" | "--spreadstdin" | "--tee"
-        | "--cat" | "--fifo" => "a command reads nothing: its item is a word of it",
+        "--pipe" | "--pipepart" | "--pipe-part" | "--block" | "--block-size"
+        | "--block-timeout" | "--bt" | "--spreadstdin" | "--tee" | "--cat" | "--fifo" | "--bin"
+        | "--group-by" | "--shard" | "--round-robin" | "--round" | "--regexp"
+        | "--remove-rec-sep" | "--removerecsep" => {
+            "a command reads nothing: its item is a word of it"
+        }
         "--sshlogin" | "-S" | "--sshloginfile" | "--slf" | "--onall" | "--nonall"
-        | "--transfer" | "--transferfile" | "--return" | "--trc" | "--basefile" | "--workers" => {
+        | "--transfer" | "--transferfile" | "--tf" | "--return" | "--trc" | "--basefile"
+        | "--bf" | "--cleanup" | "--workers" | "--controlmaster" | "-M" | "--filter-hosts"
+        | "--hostgroups" | "--hgrp" | "--rsync-opts" | "--ssh" | "--ssh-delay" => {
             "commands run on this machine; one may be ssh, with hosts as items: \
              procwright map ssh {} uptime ::: HOST..."
         }
@@ -163,28 +189,58 @@ pub(super) fn instead(name: &str) -> Option<&'static str> {
             "items end where the input does: sed '/^stop$/Q' FILE | procwright map …"
         }
         "--arg-sep" | "--arg-file-sep" => "::: stands before items, :::: before files of them",
-        "--plus" | "--rpl" | "--parens" | "--extensionreplace" | "--er" => {
+        "--seqreplace"
+        | "--slotreplace"
+        | "--extensionreplace"
+        | "--er"
+        | "-U"
+        | "--basenamereplace"
+        | "--bnr"
+        | "--basenameextensionreplace"
+        | "--bner"
+        | "--dirnamereplace"
+        | "--dnr" => "-I TEXT is for {} alone: {.} {/} {//} {/.} {#} are written so",
+        "--plus" | "--rpl" | "--parens" => {
             "{} {.} {/} {//} {/.} {#} are there; have a shell cut what else there is: \
              sh -c 'echo \"${0%.tar.gz}\"' {}"
         }
         "--number-of-cores"
         | "--number-of-cpus"
         | "--number-of-sockets"
-        | "--number-of-threads" => {
+        | "--number-of-threads"
+        | "--use-cores-instead-of-threads"
+        | "--use-cpus-instead-of-cores"
+        | "--use-sockets-instead-of-threads" => {
             "nproc(1) tells it; of the processors 50%, +2 and -1 are had by --parallel"
         }
         "--silent" => {
             "leave it out: commands are not shown; --quiet shows the output of failures alone"
         }
-        "--fg" | "--bg" | "--semaphore" | "--semaphorename" | "--semaphoretimeout" | "--sem"
+        "--fg"
+        | "--bg"
+        | "--semaphore"
+        | "--semaphorename"
+        | "--semaphore-name"
+        | "--semaphoretimeout"
+        | "--semaphore-timeout"
+        | "--st"
+        | "--sem"
+        | "--wait"
         | "--id" => "it is of sem: flock(1) has one program wait for another",
         "--trim" => "sed trims the items: sed 's/ *$//' FILE | procwright map …",
         "--skip-first-line" => "tail -n +2 FILE | procwright map …",
-        "--tmpdir" | "--tempdir" | "--compress" | "--unsafe" | "--show-limits" => "leave it out",
-        "--color" | "--colour" | "--ctag" | "--ctagstring" => {
+        "--tmpdir"
+        | "--tempdir"
+        | "--compress"
+        | "--compress-program"
+        | "--decompress-program"
+        | "--unsafe"
+        | "--show-limits"
+        | "--max-line-length-allowed" => "leave it out",
+        "--color" | "--colour" | "--color-failed" | "--cf" | "--ctag" | "--ctagstring" => {
             "--tag=NAME tells lines apart, without colours"
         }
-        "--version" | "-V" => "procwright --version",
+        "--version" | "-V" | "--minversion" => "procwright --version",
         _ => return None,
     })
 }

@@ -248,7 +248,8 @@ fn of_its_output(name: &str) -> Option<&'static str> {
         }
         // What runs a program again.
         "--retries" | "--attempts" | "--tries" | "--max-attempts" | "--max-retries" => {
-            "--retry N runs it again up to N times: N + 1 attempts in all"
+            "--retry N runs it again up to N times: N + 1 attempts in all; --backoff 0 has them \
+             follow at once"
         }
         "--delay" | "--retry-delay" | "--sleep" | "--interval" => {
             "--backoff DURATION is the pause before the first retry, and is doubled for each more"
