@@ -194,6 +194,10 @@ class TestSpawn < Minitest::Test
     error = assert_raises(Procwright::EndedBeforeMatch) { failing.wait_for(/listening/) }
     assert_equal [3, ["cannot bind"]], [error.status.exitstatus, error.lines]
     assert_includes error.message, "cannot bind"
+    refute_includes error.message, "at a time"
+    two_lines = Procwright.spawn("printf 'a\\nb\\n'", shell: true)
+    error = assert_raises(Procwright::EndedBeforeMatch) { two_lines.wait_for("a\nb") }
+    assert_includes error.message, "(which is looked for in one line at a time); its last lines:"
     # What comes after the end of a child that has failed, for as long as it may be on its way.
     # It waits for one second, in which a busy machine may not get there.
     eventually do

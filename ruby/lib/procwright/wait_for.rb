@@ -10,7 +10,7 @@ module Procwright
     def initialize(command, timeout, pattern, lines, doing = "")
       super(command, timeout)
       @lines = lines
-      @words = "#{command} did not say #{pattern.inspect} within #{Seconds.shown(timeout)}#{OutputSearch.tail(lines)}#{doing}"
+      @words = "#{command} did not say #{OutputSearch.sought(pattern)} within #{Seconds.shown(timeout)}#{OutputSearch.tail(lines)}#{doing}"
     end
 
     def message = @words
@@ -28,7 +28,7 @@ module Procwright
     # @private
     def initialize(command, status, pattern, lines)
       super("#{command} #{status ? OutputSearch.ended(status) : 'closed its output'} before it said " \
-            "#{pattern.inspect}#{OutputSearch.tail(lines)}")
+            "#{OutputSearch.sought(pattern)}#{OutputSearch.tail(lines)}")
       @status = status
       @lines = lines
     end
@@ -51,6 +51,16 @@ module Procwright
       "; its last lines:\n#{lines.map { |line| "    #{line.dup.force_encoding('UTF-8').scrub}" }.join("\n")}"
     end
 
+    # A pattern as an error shows it. Of one with the end of a line it says what one who has seen
+    # the last lines would not think of.
+    def self.sought(pattern)
+      by_line = names_ends?(pattern) ? " (which is looked for in one line at a time)" : ""
+      "#{pattern.inspect}#{by_line}"
+    end
+
+    # Whether it names the end of a line by its characters, and not by $.
+    def self.names_ends?(pattern) = pattern.source.match?(/[\r\n]|\\[rn]/)
+
     # How it ended, as every other error says it.
     def self.ended(status)
       return "exited with code #{status.exitstatus}" if status.exited?
@@ -63,8 +73,7 @@ module Procwright
 
       @child = child
       @pattern = pattern.is_a?(Regexp) ? pattern : regexp(pattern)
-      # The end of a line by its characters, and not by $.
-      @names_ends = @pattern.source.match?(/[\r\n]|\\[rn]/)
+      @names_ends = OutputSearch.names_ends?(@pattern)
       names = name ? [name] : %i[stdout stderr]
       @open = names.filter_map { |one| child.public_send(one) }
       raise InvalidValue, "#{names.join(' and ')} of the child cannot be read: spawn with :pipe" if @open.empty?
