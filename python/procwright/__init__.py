@@ -78,7 +78,9 @@
 #   _pickled                             places of pickled invitations that nobody loads
 #   _hinted                              methods that tell of parameters of others
 #   _errors, _queue_errors, _invalid     exceptions; InvalidValue is light, the others are not
-#   _words, _missing, _names             seconds and exceptions in words; what others have
+#   _words, _names                       seconds and exceptions in words; names of modules of others
+#   _missing                             attributes that others have
+#   _slip                                names that were mistyped
 #   _record, _async                      values with parts; event loops
 #   _captured                            what a result has of a stream, for type checkers alone
 #   _piece                               pieces of both outputs in their order

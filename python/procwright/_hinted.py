@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import BuiltinFunctionType, FunctionType, MethodDescriptorType
 
 from ._invalid import InvalidValue, _WrongType, shown
+from ._slip import slip_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 _NATIVE: tuple[type, ...] = (MethodDescriptorType, BuiltinFunctionType)
 #: The flag of the code of `async def`.
 _IS_AWAITED = 0x80
+#: Those of the code of what takes `*args` or `**options`.
+_TAKES_ANY = 0x04 | 0x08
 #: Methods that are called for each line or message, or that are asked whether a peer lives: a call
 #: more would be felt in some of these. And what has taken something out of a stream or a queue may
 #: not pass through a frame of Python's: a handler of a signal that raises there would lose it.
@@ -129,9 +132,9 @@ HINTS["allow"] = HINTS["register"]
 
 
 def hinted(cls: _C) -> _C:
-    """Has the public methods of a class, and its constructor where that is Python's, refuse
-    arguments that they do not have with what to type, and not with a bare TypeError. Those that it
-    has of a native class are among them."""
+    """Has the public methods of a class that take something, and its constructor where that is
+    Python's, refuse arguments that they do not have with what to type, and not with a bare
+    TypeError. Those that it has of a native class are among them."""
     methods: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
         if base is cls:
@@ -150,9 +153,22 @@ def hinted(cls: _C) -> _C:
         )
         if not isinstance(method, (FunctionType, *_NATIVE)):
             continue
+        if name not in HINTS and _takes_none(method, not is_static):
+            # Python's own words say as much, and the call costs nothing more: poll() and its like
+            # are asked again and again.
+            continue
         call: Any = _told(method, cls.__name__ if name == "__init__" else name, not is_static)
         setattr(cls, name, call if method is attribute else type(attribute)(call))
     return cls
+
+
+def _takes_none(method: Any, has_self: bool) -> bool:
+    """Whether a method has no parameters."""
+    code = getattr(method, "__code__", None)
+    if code is None:
+        return method.__text_signature__ in ("($self)", "($self, /)")
+    takes = code.co_argcount + code.co_kwonlyargcount + (code.co_flags & _TAKES_ANY)
+    return bool(takes == has_self)
 
 
 def _told(method: Any, name: str, has_self: bool) -> Any:
@@ -161,7 +177,8 @@ def _told(method: Any, name: str, has_self: bool) -> Any:
 
     def called(*args: Any, **options: Any) -> Any:
         try:
-            return method(*args, **options)
+            # A mapping that is taken apart makes another.
+            return method(*args, **options) if options else method(*args)
         except TypeError as error:
             found = _misfit(method, name, has_self, args, options, error)
             if found is None:
@@ -243,20 +260,19 @@ def one_too_many(
 
 def unknown_of_method(name: str, option: str, value: object, known: Sequence[str]) -> InvalidValue:
     """The error for a parameter that a method does not have."""
-    hint = HINTS.get(name, {}).get(option) or _near(option, known)
+    # sh makes an option of the program of it.
+    near = as_words(option, value) if name == "with_args" else _near(option, known)
+    hint = HINTS.get(name, {}).get(option) or near
     return _WrongType(f"{option} is {shown(value)}, and {name}() has no such parameter: {hint}")
 
 
-#: Of two names that are less alike one is no slip of the other.
-_ALIKE = 0.8
-
-
-def slip_of(name: str, known: Sequence[str]) -> str | None:
-    """The question after the one name that this is a slip of, if there is one."""
-    import difflib
-
-    near = difflib.get_close_matches(name, known, 1, _ALIKE)
-    return f"did you mean {near[0]}?" if near else None
+def as_words(option: str, value: object) -> str:
+    """What to type in the place of an option of the program that was given as a keyword."""
+    dashed = f"-{option}" if len(option) == 1 else f"--{option.replace('_', '-')}"
+    words = (
+        [dashed] if value is True else [dashed, shown(value if type(value) is str else str(value))]
+    )
+    return f"options of the program are words of it: {', '.join([repr(dashed), *words[1:]])}"
 
 
 def _near(name: str, known: Sequence[str]) -> str:

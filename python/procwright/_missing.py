@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ._slip import slip_of
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,6 +24,8 @@ _EXITS = {
 }
 #: What a `Result` has been asked for, as those of execa, invoke, sh and plumbum are.
 RESULT = {
+    # That of sh is its output.
+    **{name: f"use stdout.{name}()" for name in (*dir(str), "decode") if name[0] != "_"},
     **_EXITS,
     "all": "pass stderr=STDOUT to run(), and stdout has both; or merged=True",
     "cancelled": 'use reason == "cancelled"',
@@ -48,6 +52,7 @@ RESULT = {
     "message": "use explanation, or outcome, which is its one line",
     "out": "use stdout",
     "output": "use stdout",
+    "piped_from": "pipeline(*stages) has a result of each in stages",
     "pty": _PASSED,
     "raise_for_status": "use check_returncode()",
     "shell": f"{_PASSED}; argv begins with the shell",
@@ -70,6 +75,7 @@ PIPELINE = {
     "escaped_command": "summary begins with the line",
     "killed": "use status of each of its stages",
     "merged": "stderr=STDOUT sends both outputs into the pipe",
+    "piped_from": "use stages",
     "pid": "use [stage.pid for stage in result.stages]",
     "pids": "use [stage.pid for stage in result.stages]",
     "pipestatus": "use [stage.returncode for stage in result.stages]",
@@ -82,6 +88,7 @@ _COPIED = "spawn(..., tee=sys.stdout), or tee=path, has a copy of both outputs t
 _AT_ONCE = "what is written is in the pipe at once: leave it out"
 _IS_READ = "what comes is taken at once, whatever the size: leave it out"
 _BY_PSUTIL = "psutil.Process(child.pid) tells it"
+_OF_GROUP = "os.killpg(child.pid, sig), of a child with process_group=0; stop() ends all of it"
 #: What a `Child` has been asked for, as those of pexpect, asyncio, anyio and psutil are.
 CHILD = {
     **_EXITS,
@@ -107,12 +114,16 @@ CHILD = {
     "is_alive": "use poll() is None",
     "is_running": "use poll() is None",
     "isalive": "use poll() is None",
+    "iterable": "iterate over stdout",
     "iter_lines": "iterate over stdout",
     "join": "use wait()",
+    **dict.fromkeys(("kill_group", "signal_group"), _OF_GROUP),
     "kill_tree": "use stop(), which ends what it has started, too",
     "lines": "iterate over stdout; stdout.lines() has a separator and a longest line",
     "name": "use process.name()",
     "output": "use stdout",
+    **dict.fromkeys(("getpgid", "pgid"), "os.getpgid(child.pid) tells it"),
+    **dict.fromkeys(("getsid", "sid"), "os.getsid(child.pid) tells it"),
     "pipe": "spawn(args, stdin=child.stdout) reads it; spawn_pipeline(*stages) joins programs",
     "ppid": "it is ours: os.getpid()",
     "read_nonblocking": "use stdout.read1(timeout=...)",
@@ -120,6 +131,8 @@ CHILD = {
     "read1": "use stdout.read1(), which has a timeout",
     "readline": "use stdout.readline(), which has a timeout",
     "readlines": "use stdout.readlines()",
+    "readable": "use stdout, which is a file",
+    "ready": "use poll() is not None",
     "running": "use poll() is None",
     "send": "use stdin.write(), of a child with stdin=PIPE",
     "sendcontrol": 'use stdin.write("\\x03") for Ctrl-C, of a child with pty=True and stdin=PIPE',
@@ -160,6 +173,8 @@ PIPELINE_CHILD = {
     "getecho": "no stage has a terminal",
     "id": "use pids",
     **dict.fromkeys(("children", "cpu_percent", "cpu_times", "memory_info"), "use pids"),
+    **dict.fromkeys(("kill_group", "signal_group"), "use stop(), which ends all of all stages"),
+    **dict.fromkeys(("getpgid", "getsid", "pgid", "sid"), "use pids"),
     **dict.fromkeys(("logfile", "logfile_read"), 'put a stage in between, ["tee", path]'),
     "timeout": "stdout.readline() and wait() have one each; spawn_pipeline(..., timeout=) is for "
     "all of it, and stops it then",
@@ -382,14 +397,20 @@ def not_set(thing: object, name: str, hints: dict[str, str]) -> AttributeError:
     """The error for setting an attribute that there is not."""
     hint = hints.get(name, "nothing would look at it: keep it beside the child")
     kind = type(thing).__name__
-    return AttributeError(f"{kind!r} object has no attribute {name!r} to set: {hint}")
+    return without_guess(f"{kind!r} object has no attribute {name!r} to set: {hint}", name)
 
 
 def missing(
-    thing: object, name: str, hints: dict[str, str], of_result: Iterable[str] = (), where: str = ""
+    thing: object,
+    name: str,
+    hints: dict[str, str],
+    of_result: Iterable[str] = (),
+    where: str = "",
+    otherwise: str | None = None,
 ) -> AttributeError:
     """The error for an attribute that there is not. `of_result` has those of a `Result`, which
-    is had by `where`."""
+    is had by `where`; `otherwise` is what to type where the name is none that is known, and no
+    slip."""
     text = f"{type(thing).__name__!r} object has no attribute {name!r}"
     # Other languages write timedOut.
     snake = name if name.islower() else "".join(f"_{c}" if c.isupper() else c for c in name).lower()
@@ -401,7 +422,15 @@ def missing(
             hint = f"of {where}: {RESULT[snake]}"
     elif hint is None and snake != name and hasattr(type(thing), snake):
         hint = f"use {snake}"
+    if hint is None and otherwise and not name.startswith("_"):
+        hint = None if slip_of(name, dir(type(thing))) else otherwise
     if hint is None:
         # Python looks for a name that is like it.
         return AttributeError(text, name=name, obj=thing)
-    return AttributeError(f"{text}: {hint}")
+    return without_guess(f"{text}: {hint}", name)
+
+
+def without_guess(text: str, name: str) -> AttributeError:
+    """The error for an attribute whose text has what to type: Python is not to put a name behind
+    it that is like this one, as it does of each object that it knows, and did of a private one."""
+    return AttributeError(text, name=name, obj=None)

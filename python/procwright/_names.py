@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import re
 
+from ._missing import without_guess
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,6 +56,7 @@ MODULE = {
     "TimeoutException": "TimeoutExpired",
     "UnexpectedExit": _FAILED,
     "ZombieProcess": "Process(pid).exit, which says how a zombie has ended",
+    "contrib": "cmd(program, ...), of any program",
     "call": "run(args, stdout=INHERIT, stderr=INHERIT).returncode",
     "cd": _CWD,
     "check_call": "run(args, stdout=INHERIT, stderr=INHERIT, check=True)",
@@ -76,6 +79,7 @@ MODULE = {
     "pipe": "pipeline(*stages)",
     "popen": _STARTED,
     "popen_spawn": "spawn(args, stdin=PIPE, text=True), and wait_for() and stdin.write() of it",
+    "prefix": 'run(f"{prefix} && {line}", shell=True)',
     "process_iter": "psutil.process_iter(); Process(one) takes what it gives",
     "pushd": _CWD,
     "pxssh": 'spawn(["ssh", host], pty=True, stdin=PIPE, text=True), and wait_for() of it',
@@ -116,8 +120,7 @@ def unknown(module: str, name: str, caller: FrameType, own: Mapping[str, str] = 
     if hint and _is_imported(caller):
         # Python would put a text of its own in the place of that of an AttributeError.
         return ImportError(text, name=module)
-    # Without a name Python does not look for one that is like it, as a private one is.
-    return AttributeError(text)
+    return without_guess(text, name) if hint else AttributeError(text)
 
 
 def _hint(name: str, own: Mapping[str, str]) -> str | None:
@@ -125,7 +128,11 @@ def _hint(name: str, own: Mapping[str, str]) -> str | None:
     for one in (name, name.lstrip("_"), made and made[1]):
         if one and (hint := own.get(one) or MODULE.get(one)):
             return hint
-    return None
+    import shutil
+
+    # sh has each program as a name.
+    is_program = name.isidentifier() and not name.startswith("_") and shutil.which(name)
+    return f'run(["{name}", ...]) for the program of this name' if is_program else None
 
 
 def _is_imported(caller: FrameType) -> bool:

@@ -311,6 +311,8 @@ def text_hint(value: Any) -> str:
     hint = "pass a str, bytes or a path"
     if hasattr(value, "_is_late_command"):
         return f"{hint}; the words of a command are *command.args"
+    if isinstance(value, (list, tuple)):
+        return f"{hint}; with a star each of these is a word, *words"
     # True may be "1", "true" or "yes" to a program.
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return f"{hint}, here {str(value)!r}" if is_number else hint

@@ -11,7 +11,7 @@ from ._invalid import InvalidValue, bad_type, bad_value, shown
 from ._late_calls import given_to, is_late, of_many
 from ._options import COMMON, argv, event_hook, given_args, translated
 from ._outcome import raise_for
-from ._result import AskOk, Result, as_json, no_truth
+from ._result import AskOk, NoText, Result, as_json, no_truth
 from ._run import run
 from ._stage_function import StageFunction, runner, split
 from ._stdio import CAPTURE, captures, data_source, source, text_decoding
@@ -540,7 +540,7 @@ class Stage(Result):
 
 
 @hinted
-class PipelineResult(Generic[Out]):
+class PipelineResult(NoText, Generic[Out]):
     """All that came of a pipeline.
 
     `PipelineResult[str]` is one whose `stdout` is `str`, `PipelineResult[None]` one whose

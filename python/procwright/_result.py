@@ -73,8 +73,31 @@ class StreamInfo(Record):
         return parts
 
 
+class NoText:
+    """What is no text, as a result of sh is, and no tuple, as one of plumbum: the error says what
+    is. `str()` of it shows all of it, as that of `subprocess.CompletedProcess` does."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:
+
+        def __iter__(self) -> NoReturn:
+            raise TypeError(
+                f"{_named(self)} is not iterable: take stdout, stderr and returncode of it, or "
+                "stdout.splitlines() for the lines"
+            )
+
+        def __contains__(self, text: object) -> NoReturn:
+            raise TypeError(f"{_named(self)} is no text: look in its stdout")
+
+        def __add__(self, text: object) -> NoReturn:
+            raise TypeError(f"{_named(self)} is no text: add its stdout")
+
+        __radd__ = __add__
+
+
 @hinted
-class Result(Captured[StreamInfo, Out, Err, Order]):
+class Result(NoText, Captured[StreamInfo, Out, Err, Order]):
     """All that came of a run.
 
     `Result[str]` is one whose `stdout` and `stderr` are both `str`, `Result[bytes, None]` one
@@ -231,12 +254,6 @@ class Result(Captured[StreamInfo, Out, Err, Order]):
 
     if not TYPE_CHECKING:
 
-        def __iter__(self) -> NoReturn:
-            raise TypeError(
-                "a Result is not iterable: take stdout, stderr and returncode of it, or "
-                "stdout.splitlines() for the lines"
-            )
-
         def __getattr__(self, name: str) -> NoReturn:
             from ._missing import RESULT, missing
 
@@ -294,12 +311,15 @@ class AskOk:
 
 def no_truth(thing: object, ok: str) -> TypeError:
     """The error for who asks whether a result is true."""
-    kind = type(thing).__name__
-    article = "an" if kind[0] in "AEIOU" else "a"
     return TypeError(
-        f"{article} {kind} is neither true nor false: ask for its {ok}, as in `if one.{ok}` and "
+        f"{_named(thing)} is neither true nor false: ask for its {ok}, as in `if one.{ok}` and "
         f"`all(one.{ok} for one in many)`; or whether there is one, as in `if one is not None`"
     )
+
+
+def _named(thing: object) -> str:
+    kind = type(thing).__name__
+    return f"{'an' if kind[0] in 'AEIOU' else 'a'} {kind}"
 
 
 def as_json(parts: dict[str, Any], indent: int | None) -> str:

@@ -111,10 +111,20 @@ class _Said:
                 "or iterate over stdout of spawn(text=True)"
             )
 
+        def __enter__(self):
+            raise TypeError(
+                f"{shown(self)} has not run: use `with command.spawn() as child`; in front of "
+                "another program it is command.with_args(*other.args)"
+            )
+
+        def __exit__(self, *_): ...
+
         def __getattr__(self, name):
             from ._missing import SAID, missing
 
-            raise missing(self, name, SAID)
+            # As a word sh has it: git.status().
+            word = f"a word of the program is with_args({name.replace('_', '-')!r})"
+            raise missing(self, name, SAID, otherwise=word)
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):

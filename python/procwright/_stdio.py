@@ -30,6 +30,7 @@ _STDIN = (
     "pass a file, a descriptor, a path object, an iterable of bytes, an object with read(), "
     "DEVNULL or INHERIT, or the data itself as input=..."
 )
+_QUEUE = "pass iter(queue.get, None), which ends where None is put"
 _SINK = "pass CAPTURE, INHERIT, DEVNULL, a path, or a file or descriptor of the system's"
 
 #: Names of places where others have words: a file of that name is rarely meant.
@@ -92,6 +93,13 @@ _DATA = (
     "pass bytes, or a str with text=True; an iterable, a file or a pathlib.Path goes into stdin="
 )
 
+_RESULT = "pass what the program wrote: input=result.stdout"
+
+
+def _is_result(value: Any) -> bool:
+    """Whether it is the result of a run or a pipeline."""
+    return hasattr(type(value), "stdout_bytes")
+
 
 def data_source(input: Any, decoding: tuple[str, str] | None) -> tuple[str, object]:
     """The parameter `input` for the core."""
@@ -99,7 +107,7 @@ def data_source(input: Any, decoding: tuple[str, str] | None) -> tuple[str, obje
         if decoding is None:
             raise bad_type("input", input, "pass text=True with a str, or bytes")
         return "bytes", _encode(input, decoding)
-    return "bytes", bytes(data("input", input, _DATA))
+    return "bytes", bytes(data("input", input, _RESULT if _is_result(input) else _DATA))
 
 
 def source(stdin: Any, decoding: tuple[str, str] | None) -> tuple[str, object]:
@@ -128,6 +136,8 @@ def source(stdin: Any, decoding: tuple[str, str] | None) -> tuple[str, object]:
     fd = _fileno("stdin", stdin)
     if fd is not None:
         return _descriptor("stdin", fd)
+    if _is_result(stdin):
+        raise bad_type("stdin", stdin, _RESULT)
     if hasattr(stdin, "pid") and hasattr(stdin, "stdout"):
         raise bad_type("stdin", stdin, "pass what it writes: stdin=child.stdout")
     if hasattr(stdin, "__aiter__") or is_async(getattr(stdin, "read", None)):
@@ -145,6 +155,9 @@ def source(stdin: Any, decoding: tuple[str, str] | None) -> tuple[str, object]:
         if decoding is not None:
             pieces = _encoded(pieces, decoding)
         return "iterator", pieces.__next__
+    # As queue.Queue and that of multiprocessing.
+    if hasattr(stdin, "get") and hasattr(stdin, "put"):
+        raise bad_type("stdin", stdin, _AWAITED if is_async(stdin.get) else _QUEUE)
     raise bad_type("stdin", stdin, _STDIN)
 
 

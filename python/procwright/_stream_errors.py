@@ -213,7 +213,7 @@ class EndedBeforeMatch(subprocess.SubprocessError):
 
     def __str__(self) -> str:
         how = "closed its output" if self.returncode is None else _ended(self.returncode)
-        return f"{self._command} {how} before it said {self.pattern!r}{_tail(self.lines)}"
+        return f"{self._command} {how} before it said {_sought(self.pattern)}{_tail(self.lines)}"
 
 
 class MatchTimeout(WaitTimeout):
@@ -233,12 +233,7 @@ class MatchTimeout(WaitTimeout):
 
     def __str__(self) -> str:
         within = shown_seconds(self.timeout)
-        text = getattr(self.pattern, "pattern", self.pattern)
-        newline, escaped = (b"\n", rb"\n") if isinstance(text, bytes) else ("\n", r"\n")
-        # It is what one who has seen its last lines would not think of.
-        by_line = newline in text or escaped in text
-        hint = " (which is looked for in one line at a time)" if by_line else ""
-        said = f"{self._command or self.cmd} did not say {self.pattern!r}{hint} within {within}"
+        said = f"{self._command or self.cmd} did not say {_sought(self.pattern)} within {within}"
         return f"{said}{_tail(self.lines)}{self._doing}"
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -267,6 +262,15 @@ def _ended(returncode: int) -> str:
         return f"was killed by {signal.Signals(-returncode).name}"
     except ValueError:
         return f"was killed by signal {-returncode}"
+
+
+def _sought(pattern: Any) -> str:
+    """A pattern as an error shows it. Of one with the end of a line it says what one who has seen
+    the last lines would not think of."""
+    text = getattr(pattern, "pattern", pattern)
+    newline, escaped = (b"\n", rb"\n") if isinstance(text, bytes) else ("\n", r"\n")
+    by_line = newline in text or escaped in text
+    return f"{pattern!r}{' (which is looked for in one line at a time)' if by_line else ''}"
 
 
 def _tail(lines: list[Any]) -> str:

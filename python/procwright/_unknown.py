@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ._hinted import one_too_many, slip_of, unknown_of_method
+from ._hinted import as_words, one_too_many, unknown_of_method
 from ._invalid import _WrongType, shown
+from ._slip import slip_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -378,8 +379,6 @@ _SHOWN = 3
 _FEW = 8
 #: Names that others have for exit codes that are no failure.
 _OK_CODES = {
-    "_ok_code",
-    "_retcode",
     "allowed_codes",
     "allowed_exit_codes",
     "expected_codes",
@@ -438,13 +437,11 @@ def refusal(
     known = [one for one in known if one not in ("unknown", "words")]
     if name == "executable" and shell:
         hint = f"shell names the shell: pass shell={shown(value)} in place of both"
-    elif name in _OK_CODES and value is None:
-        hint = "any code is well unless check=True is said: leave it out"
-    elif name in _OK_CODES and "pipeline" not in function:
-        hint = f"pass ok_codes={as_codes(value)}"
     else:
         hint = _hint(function, name, known, others)
     whose = f"{where}{function}() has no such parameter"
+    if function == "cmd" and "help(" in hint:
+        hint = as_words(name, value)
     if shell and name in ("echo", "dry", "dry_run"):
         # It is a line already.
         hint = hint.replace("shlex.join(args)", "args")
@@ -460,8 +457,10 @@ def _by_value(function: str, name: str, value: Any) -> str | None:
         return _ECHOED
     if name == "halt" and isinstance(value, str) and value.startswith("soon"):
         return _NO_MORE_SOON
-    if name == "retcode" and value is None:
+    if name in _OK_CODES and value is None:
         return "any exit code is a result unless check=True is said: leave it out"
+    if name in _OK_CODES and "pipeline" not in function:
+        return f"pass ok_codes={as_codes(value)}"
     if function not in ("run", "spawn"):
         return None
     if name in ("out", "err") and callable(value):

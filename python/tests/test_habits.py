@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import functools
 import inspect
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import unittest.mock
 from concurrent.futures import ThreadPoolExecutor
+from queue import Queue
 
 import pytest
 
@@ -259,6 +261,33 @@ def test_names_of_subprocess_are_told_when_they_are_imported():
         [sys.executable, "-c", "from procwright import check_output"], stderr=PIPE, text=True
     ).stderr
     assert text.endswith("use run(args, check=True).stdout\n")
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("procwright.to_process", "what runs here are programs, and no functions"),
+        ("procwright.cd", "cmd(...).with_options(cwd=...)"),
+        ("procwright.run(['true']).exit_code", "use returncode"),
+        ("procwright.spawn(['true']).send", "of a child with stdin=PIPE"),
+        ("procwright.cmd('git').status", "a word of the program is with_args('status')"),
+    ],
+)
+def test_python_puts_no_guess_of_its_own_behind_what_to_type(asked, told):
+    words = [sys.executable, "-W", "ignore", "-c", f"import procwright\n{asked}"]
+    last = run(words, text=True).stderr.splitlines()[-1]
+    assert last.startswith("AttributeError: ")
+    assert last.endswith(told)
+
+
+def test_a_program_as_a_name_of_ours_is_told_how_it_is_run(tmp_path, monkeypatch):
+    (tmp_path / "ls_of_ours").touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ImportError, match=r'use run\(\["ls_of_ours", \.\.\.\]\) for the program'):
+        exec("from procwright import ls_of_ours")
+    assert not hasattr(procwright, "ls_of_ours")
+    with pytest.raises(ImportError, match="cannot import name 'ls'"):
+        exec("from procwright import ls")
 
 
 def test_a_merged_line_is_taken_apart():
@@ -641,6 +670,9 @@ def test_patterns_in_a_list_are_told_as_one(child):
 def test_a_pattern_over_two_lines_is_told_of():
     for pattern in ("a\nb", r"a\nb", re.compile(b"a\nb"), rb"a\nb"):
         assert "in one line at a time" in str(procwright.MatchTimeout("x", 1, pattern, []))
+        ended = str(procwright.EndedBeforeMatch("x", 0, pattern, ["a", "b"]))
+        assert ended.startswith("x exited with code 0 before it said ")
+        assert "(which is looked for in one line at a time); its last lines" in ended
     assert "at a time" not in str(procwright.MatchTimeout("x", 1, "a.b", []))
 
 
@@ -850,7 +882,8 @@ def test_what_others_have_is_told_as_what_to_type(call, hint):
         ({"hide": True}, "leave it out"),
         ({"logfile": sys.stdout}, "tee=sys.stdout, or another file or a path"),
         ({"log": "path"}, "tee=path has a copy"),
-        ({"retcode": None}, "unless check=True is said: leave it out"),
+        ({"retcode": None}, "any exit code is a result unless check=True is said: leave it out"),
+        ({"_ok_code": None}, "any exit code is a result unless check=True is said: leave it out"),
     ],
 )
 def test_the_value_says_what_is_meant(given, hint):
@@ -989,6 +1022,16 @@ def test_commands_that_are_awaited_are_no_iterable():
         (lambda: run(["cat"], stdin={"file": "in.txt"}), "it is a mapping: pass a file's name"),
         (lambda: spawn(["true"], logfile=sys.stdout), "tee=sys.stdout"),
         (lambda: procwright.cmd("true", ok_code=3), "pass ok_codes=[3]"),
+        (lambda: procwright.cmd("curl", o="page.html"), "words of it: '-o', 'page.html'"),
+        (lambda: procwright.cmd("ls", no_group=True), "words of it: '--no-group'"),
+        (lambda: procwright.cmd("ls", timout=1), "did you mean timeout?"),
+        (lambda: procwright.cmd("git").with_args("log", n=3), "words of it: '-n', '3'"),
+        (lambda: procwright.cmd("ls", ["a", "b"]), "each of these is a word, *words"),
+        (lambda: run(["cat"], stdin=Queue()), "pass iter(queue.get, None)"),
+        (lambda: run(["cat"], stdin=asyncio.Queue()), "it has to be awaited"),
+        (lambda: run(["cat"], stdin=run(["true"])), "input=result.stdout"),
+        (lambda: run(["cat"], input=run(["true"])), "input=result.stdout"),
+        (lambda: run(["cat"], input=procwright.pipeline(["true"])), "input=result.stdout"),
     ],
     ids=str,
 )
@@ -998,10 +1041,49 @@ def test_more_habits_are_answered(call, said):
     assert said in str(caught.value)
 
 
-def test_a_result_is_not_taken_apart():
+RESULTS = {
+    "Result": lambda: run(["echo", "x"], text=True),
+    "PipelineResult": lambda: procwright.pipeline(["echo", "x"], text=True),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_result_is_not_taken_apart(name):
     for take in (list, lambda result: [*result], dict):
-        with pytest.raises(TypeError, match=r"^a Result is not iterable: take stdout, stderr"):
-            take(run(["true"]))
+        with pytest.raises(TypeError, match=rf"^a {name} is not iterable: take stdout, stderr"):
+            take(RESULTS[name]())
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_result_is_no_text(name):
+    result = RESULTS[name]()
+    for take, hint in (
+        (lambda: "x" in result, "look in its stdout"),
+        (lambda: result + "y", "add its stdout"),
+        (lambda: "y" + result, "add its stdout"),
+    ):
+        with pytest.raises(TypeError, match=f"^a {name} is no text: {hint}$"):
+            take()
+    for method in ("strip", "splitlines", "split", "decode"):
+        with pytest.raises(AttributeError, match=rf": use stdout\.{method}\(\)$"):
+            getattr(result, method)
+    # It shows what came, in a log too.
+    assert str(result) == repr(result) == f"{result}"
+
+
+def test_a_command_is_no_block_and_has_no_subcommands():
+    command = procwright.cmd("git")
+    with pytest.raises(TypeError, match=r"use `with command\.spawn\(\) as child`"), command:
+        pass
+    with pytest.raises(
+        AttributeError, match=r"a word of the program is with_args\('cherry-pick'\)"
+    ):
+        command.cherry_pick()
+    with pytest.raises(AttributeError) as caught:
+        command.with_arg("status")
+    # Of a slip Python says which name it is like.
+    assert caught.value.obj is command
+    assert not hasattr(command, "_private")
 
 
 def test_names_of_others_are_told_where_they_are_imported():
