@@ -50,13 +50,25 @@ def calls(argv, directory):
     if shutil.which("strace") is None:
         return None
     to = f"{directory}/calls"
+    if os.path.exists(to):
+        os.remove(to)
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    # From aside: a strace that has started it waits for any child, and whoever is asked about
+    # waits for this program, which would wait for that strace.
     subprocess.run(
-        ["strace", "-f", "-c", "-U", "calls", "-o", to, *argv], **quiet, check=False
+        ["strace", "-D", "-f", "-c", "-U", "calls", "-o", to, *argv], **quiet, check=False
     )
-    with open(to) as file:
-        totals = [re.match(r"\s*(\d+) total", line) for line in file]
-    return next((int(total[1]) for total in totals if total), None)
+    # It may have ended before strace has written all.
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if os.path.exists(to):
+            with open(to) as file:
+                totals = [re.match(r"\s*(\d+) total", line) for line in file]
+            found = next((int(total[1]) for total in totals if total), None)
+            if found is not None:
+                return found
+        time.sleep(0.01)
+    return None
 
 
 def main():

@@ -26,8 +26,7 @@ pub(crate) fn look(
     targets: &BTreeSet<i32>,
     disregard: impl Fn(&mut World),
 ) -> io::Result<Option<Graph>> {
-    // Those whose end is waited for and who were looked for, whether they are there or not.
-    let mut sought = BTreeSet::new();
+    let mut asked = Asked::default();
     for _ in 0..STEPS {
         let mut graph = Graph::of_one(world);
         let reached = graph.reached(targets);
@@ -42,7 +41,7 @@ pub(crate) fn look(
         }
         if !matches!(world.others, Others::None) {
             let needs = Needs::of(world, &reached, targets);
-            if !supply(world, &needs, targets, &mut sought)? {
+            if !asked.supply(world, &needs, targets)? {
                 return Ok(Some(graph));
             }
             disregard(world);
@@ -84,41 +83,65 @@ fn most(world: &World) -> usize {
     }
 }
 
-/// Adds to `world` what these waits need. False if there is nothing to add.
-fn supply(
-    world: &mut World,
-    needs: &Needs,
-    targets: &BTreeSet<i32>,
-    sought: &mut BTreeSet<i32>,
-) -> io::Result<bool> {
-    let mut has_more = false;
-    let is_unasked = matches!(world.others, Others::Unasked);
-    if is_unasked && (needs.all || !needs.holders.is_empty()) {
-        // Who starts a program has most often the other ends of its pipes, and many more: he is
-        // looked at at once, so that his links are not read twice.
-        let parents = parents(world, targets);
-        scan::add_links(world, &parents)?;
-        has_more = true;
+/// What was asked already, whether there was an answer or not.
+#[derive(Default)]
+struct Asked {
+    /// Those whose end is waited for, and who were looked for.
+    ends: BTreeSet<i32>,
+    /// Those whose children were listed.
+    parents: BTreeSet<i32>,
+}
+
+impl Asked {
+    /// Adds to `world` what these waits need. False if there is nothing to add.
+    fn supply(
+        &mut self,
+        world: &mut World,
+        needs: &Needs,
+        targets: &BTreeSet<i32>,
+    ) -> io::Result<bool> {
+        let mut has_more = false;
+        let mut needs_all = needs.all;
+        for &pid in &needs.parents {
+            if self.parents.insert(pid) {
+                has_more = true;
+                // Where children are not listed, everybody is asked whose child he is.
+                needs_all |= !scan::add_children(world, pid)?;
+            }
+        }
+        let tracers = &needs.tracers - &world.tracers;
+        if !tracers.is_empty() {
+            has_more = true;
+            scan::add_traced(world, &tracers)?;
+        }
+        let is_new = |pid: &i32| !world.processes.contains_key(pid) || world.is_outline(*pid);
+        let mut ends: BTreeSet<i32> = needs.ends.iter().copied().filter(is_new).collect();
+        ends.retain(|pid| self.ends.insert(*pid));
+        if !ends.is_empty() {
+            scan::look_at(world, &ends)?;
+            has_more = true;
+        }
+        let is_unasked = matches!(world.others, Others::Unasked);
+        if is_unasked && (needs_all || !needs.holders.is_empty()) {
+            // Who starts a program has most often the other ends of its pipes, and many more: he
+            // is looked at at once, so that his links are not read twice.
+            let parents = parents(world, targets);
+            scan::add_links(world, &parents)?;
+            has_more = true;
+        }
+        if needs_all {
+            scan::outline_others(world)?;
+            has_more = true;
+        } else {
+            let holders = scan::holders(world, &needs.holders);
+            has_more |= !holders.is_empty();
+            scan::outline_these(world, &holders)?;
+        }
+        if has_more {
+            scan::connect(world)?;
+        }
+        Ok(has_more)
     }
-    let is_new = |pid: &i32| !world.processes.contains_key(pid) || world.is_outline(*pid);
-    let mut ends: BTreeSet<i32> = needs.ends.iter().copied().filter(is_new).collect();
-    ends.retain(|pid| sought.insert(*pid));
-    if !ends.is_empty() {
-        scan::look_at(world, &ends)?;
-        has_more = true;
-    }
-    if needs.all {
-        scan::outline_others(world)?;
-        has_more = true;
-    } else {
-        let holders = scan::holders(world, &needs.holders);
-        has_more |= !holders.is_empty();
-        scan::outline_these(world, &holders)?;
-    }
-    if has_more {
-        scan::connect(world)?;
-    }
-    Ok(has_more)
 }
 
 /// The parents of these whom `world` has not.

@@ -12,6 +12,10 @@ pub(crate) struct Needs {
     pub(crate) holders: HashSet<Object>,
     /// What these do, since their end is waited for.
     pub(crate) ends: BTreeSet<i32>,
+    /// The children of these.
+    pub(crate) parents: BTreeSet<i32>,
+    /// Whom these trace, which counts as their children do.
+    pub(crate) tracers: BTreeSet<i32>,
     /// Whose children all others are, and what they have open.
     pub(crate) all: bool,
 }
@@ -31,7 +35,15 @@ impl Needs {
     fn add(&mut self, process: &Process, has_children_seen: bool) {
         match process.awaited() {
             Some(ends) => self.ends.extend(ends),
-            None => self.all = true,
+            None => _ = self.tracers.insert(process.pid),
+        }
+        // Of who reads a pipe it is asked whether a child has ended that wrote to it.
+        let reads = process
+            .threads
+            .iter()
+            .any(|thread| thread.wait.could_read());
+        if !has_children_seen && (reads || self.tracers.contains(&process.pid)) {
+            self.parents.insert(process.pid);
         }
         for thread in &process.threads {
             match &thread.wait {
@@ -44,7 +56,7 @@ impl Needs {
                 // A lock may be anybody's who has the file, or the memory.
                 Wait::HiddenSet { .. } | Wait::FileLock(_) | Wait::Hidden(_) => self.all = true,
                 Wait::Futex { mutex, .. } => self.all |= mutex.is_some(),
-                // Their children are among `ends`; of the others nobody is told.
+                // Their children are asked for already; of the others nobody is told.
                 Wait::Child(_)
                 | Wait::Runs
                 | Wait::Time
@@ -59,8 +71,6 @@ impl Needs {
                 | Wait::Stopped
                 | Wait::Traced => {}
             }
-            // Of who reads a pipe it is asked whether a child has ended that wrote to it.
-            self.all |= !has_children_seen && thread.wait.could_read();
         }
     }
 
@@ -121,10 +131,14 @@ mod tests {
         },
     ];
 
+    fn own() -> i32 {
+        rustix::process::getpid().as_raw_nonzero().get()
+    }
+
     /// What this process needs if its threads wait so, over descriptors of [`OF`], and if all its
     /// children are seen or not.
     fn needs(waits: &[Wait], has_children_seen: bool) -> Needs {
-        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let own = own();
         let mut world = scan::family(&[own]).expect("a look");
         let process = world.processes.get_mut(&own).expect("this process");
         (process.caught, process.terminal) = (0, 88);
@@ -194,8 +208,11 @@ mod tests {
 
     #[test]
     fn of_a_reader_who_is_not_of_the_family_the_children_count() {
-        assert!(needs(&[Wait::Read(1)], false).all);
-        assert!(!needs(&[Wait::Write(1)], false).all);
+        let own = BTreeSet::from([own()]);
+        assert_eq!(needs(&[Wait::Read(1)], false).parents, own);
+        for (wait, has_children_seen) in [(Wait::Read(1), true), (Wait::Write(1), false)] {
+            assert!(needs(&[wait], has_children_seen).parents.is_empty());
+        }
     }
 
     #[test]
@@ -206,8 +223,13 @@ mod tests {
         };
         assert_eq!(needs(&[Wait::Child(Children::One(7))], true), ends(7));
         assert_eq!(needs(&[Wait::Write(4)], true), ends(72));
+        let own = BTreeSet::from([own()]);
         for any in [Children::Any, Children::Group(0), Children::Vfork] {
-            assert_eq!(needs(&[Wait::Child(any)], true), all(), "{any:?}");
+            let of_family = needs(&[Wait::Child(any)], true);
+            assert_eq!((&of_family.tracers, of_family.parents.len()), (&own, 0));
+            let other = needs(&[Wait::Child(any)], false);
+            assert_eq!((&other.tracers, &other.parents), (&own, &own));
+            assert!(!of_family.all && !other.all);
         }
     }
 
@@ -233,7 +255,7 @@ mod tests {
             Wait::Hidden(String::from("pipe_read")),
             Wait::HiddenSet { finite: true },
         ] {
-            assert_eq!(needs(std::slice::from_ref(&wait), true), all(), "{wait:?}");
+            assert!(needs(std::slice::from_ref(&wait), true).all, "{wait:?}");
         }
         assert_eq!(needs(&[mutex(None)], true), Needs::default());
     }

@@ -44,6 +44,55 @@ fn family_of(proc: &OwnedFd, mut next: Vec<i32>, before: &World) -> io::Result<W
     Ok(world)
 }
 
+/// Adds outlines of the children of this process. False where they are not to be had: the system
+/// does not list them, or a list changes as fast as it is read.
+pub(crate) fn add_children(world: &mut World, parent: i32) -> io::Result<bool> {
+    if !children::are_listed() {
+        return Ok(false);
+    }
+    let proc = open_proc()?;
+    let Some(children) = children_of(&proc, &[parent], world) else {
+        return Ok(false);
+    };
+    let new = children
+        .into_iter()
+        .filter(|pid| !world.processes.contains_key(pid));
+    outline_these(world, &new.collect())?;
+    Ok(true)
+}
+
+/// Adds whom these trace, of whom nobody else but the traced ones tells.
+pub(crate) fn add_traced(world: &mut World, tracers: &BTreeSet<i32>) -> io::Result<()> {
+    let proc = open_proc()?;
+    let mut there = numbers(&proc)?;
+    let is_whole = |pid: &i32| world.processes.get(pid).is_some_and(|one| !one.is_outline);
+    there.retain(|pid| !is_whole(pid) && !world.kernel.contains(pid));
+    let traced = among::gather(&there, |pid, found: &mut Vec<(i32, i32)>| {
+        let tracer = process::tracer(&proc, &format!("{pid}/status"));
+        found.extend(
+            tracer
+                .ok()
+                .filter(|one| tracers.contains(one))
+                .map(|one| (pid, one)),
+        );
+    });
+    for (looker, part) in traced {
+        world.lookers.insert(looker);
+        let new = part.iter().map(|(pid, _)| *pid);
+        let new = new
+            .filter(|pid| !world.processes.contains_key(pid))
+            .collect();
+        outline_these(world, &new)?;
+        for (pid, tracer) in part {
+            if let Some(process) = world.processes.get_mut(&pid) {
+                process.tracer = tracer;
+            }
+        }
+    }
+    world.tracers.extend(tracers);
+    Ok(())
+}
+
 /// The children of these; `None` where a list changes as fast as it is read.
 fn children_of(proc: &OwnedFd, pids: &[i32], world: &World) -> Option<Vec<i32>> {
     let mut found = Vec::new();
@@ -132,38 +181,46 @@ pub(crate) fn outline_others(world: &mut World) -> io::Result<()> {
     Ok(())
 }
 
-/// Adds outlines of these: whose children they are, and of whom the links are known, what they
-/// have open.
+/// Adds outlines of these: whose children they are, and what they have open.
 pub(crate) fn outline_these(world: &mut World, pids: &BTreeSet<i32>) -> io::Result<()> {
     let proc = open_proc()?;
+    let links: BTreeMap<i32, Vec<Fd>> = match &mut world.others {
+        Others::Links(links) => {
+            let known = pids.iter().filter_map(|pid| links.remove_entry(pid));
+            known.collect()
+        }
+        Others::None | Others::Unasked => BTreeMap::new(),
+    };
     let pids: Vec<i32> = pids.iter().copied().collect();
-    let outlines = among::gather(&pids, |pid, found: &mut Vec<(i32, io::Result<_>)>| {
-        found.push((pid, process::outline(&proc, &format!("{pid}/stat"), pid)));
+    let outlines = among::gather(&pids, |pid, part: &mut World| {
+        let known = links.get(&pid).cloned();
+        outline_one(&proc, pid, known, part);
     });
     for (looker, part) in outlines {
-        world.lookers.insert(looker);
-        for (pid, outline) in part {
-            let fds = match &mut world.others {
-                Others::Links(links) => links.remove(&pid),
-                _ => None,
-            };
-            match outline {
-                Ok(Some(mut process)) => {
-                    if fds.is_none() && !process.gone {
-                        world.unseen.processes.push(pid);
-                    }
-                    process.fds = fds;
-                    world.processes.insert(pid, process);
-                }
-                Ok(None) => _ = world.kernel.insert(pid),
-                // Of one that has ended there is nothing to be seen; of another there would be.
-                Err(error) if files::is_gone(&error) => {}
-                Err(_) => world.unseen.processes.push(pid),
-            }
-        }
+        world.append(looker, part);
     }
-    world.unseen.processes.sort_unstable();
     Ok(())
+}
+
+/// Adds an outline of one process, what it has open as it is `known`, if it is.
+fn outline_one(proc: &OwnedFd, pid: i32, known: Option<Vec<Fd>>, world: &mut World) {
+    match process::outline(proc, &format!("{pid}/stat"), pid) {
+        Ok(Some(mut process)) => {
+            process.fds = known;
+            if process.fds.is_none() && !process.gone {
+                match descriptors::read(proc, &format!("{pid}/fd")) {
+                    Ok(fds) => process.fds = Some(fds),
+                    Err(error) if files::is_gone(&error) => return,
+                    Err(_) => world.unseen.processes.push(pid),
+                }
+            }
+            world.processes.insert(pid, process);
+        }
+        Ok(None) => _ = world.kernel.insert(pid),
+        // Of one that has ended there is nothing to be seen; of another there would be.
+        Err(error) if files::is_gone(&error) => {}
+        Err(_) => world.unseen.processes.push(pid),
+    }
 }
 
 /// Adds what is between the processes of `world`, as far as it has looked at them.
@@ -239,7 +296,9 @@ pub(crate) fn add_tracers(world: &mut World, only: Option<&BTreeSet<i32>>) -> io
 pub(crate) fn look_again(first: &World, pids: &BTreeSet<i32>) -> io::Result<World> {
     let proc = open_proc()?;
     if let Others::Unasked = first.others {
-        return family_of(&proc, pids.iter().copied().collect(), first);
+        let mut world = family_of(&proc, pids.iter().copied().collect(), first)?;
+        world.tracers.clone_from(&first.tracers);
+        return Ok(world);
     }
     let there = numbers(&proc)?;
     let is_there: BTreeSet<i32> = there.iter().copied().collect();
