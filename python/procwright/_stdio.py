@@ -9,10 +9,8 @@ from ._invalid import bad_type, bad_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any, Final, TypeGuard
-
-    from ._types import Readable
 
 #: A pipe. `run` captures stdout and stderr with it, and feeds stdin from `input`.
 PIPE: Final = -1
@@ -149,7 +147,7 @@ def source(stdin: Any, decoding: tuple[str, str] | None) -> tuple[str, object]:
     if hasattr(stdin, "_hand_on"):
         return "iterator", _HandedOn(stdin, decoding).__next__
     if hasattr(stdin, "read"):
-        return "iterator", _chunks(stdin, decoding).__next__
+        return "iterator", _chunks(stdin.read, decoding).__next__
     if hasattr(stdin, "__iter__") or hasattr(stdin, "__next__"):
         pieces = iter(stdin)
         if decoding is not None:
@@ -283,9 +281,11 @@ def _encoded(pieces: Iterator[Any], decoding: tuple[str, str]) -> Iterator[Any]:
         yield _encode(piece, decoding) if isinstance(piece, str) else piece
 
 
-def _chunks(file: Readable, decoding: tuple[str, str] | None) -> Iterator[bytes]:
+def _chunks(
+    read: Callable[[int], bytes | str | None], decoding: tuple[str, str] | None
+) -> Iterator[bytes]:
     while True:
-        piece = file.read(_CHUNK)
+        piece = read(_CHUNK)
         if piece is None:
             raise BlockingIOError("stdin: read() has nothing now: its file does not block")
         if not piece:
@@ -304,7 +304,10 @@ class _HandedOn:
     __slots__ = ("_has_begun", "_pieces", "_stream")
 
     def __init__(self, stream: Any, decoding: tuple[str, str] | None) -> None:
-        self._pieces = _chunks(stream, decoding)
+        # What has come goes on at once: read() would wait until there is as much as it is asked
+        # for. Of text it is a line, or what there is of one.
+        is_text = not hasattr(stream, "readinto")
+        self._pieces = _chunks((lambda _: stream.read1()) if is_text else stream.read1, decoding)
         self._stream = stream
         self._has_begun = False
         stream._hand_on()
@@ -324,8 +327,9 @@ def _fileno(name: str, file: Any) -> int | None:
         return None
     try:
         fd: int = fileno()
-    except OSError:
-        # io.UnsupportedOperation: a file in memory.
+    except (OSError, AttributeError):
+        # io.UnsupportedOperation: a file in memory. A buffer has the method also where what it
+        # reads from has not, as for a member of a tarfile.
         return None
     if isinstance(fd, int) and fd < 0:
         # A socket that was closed.

@@ -22,6 +22,18 @@ def test_the_first_of_a_pipeline_is_told_when_the_second_reads_no_more(text):
 
 
 @pytest.mark.parametrize("text", [False, True])
+@pytest.mark.parametrize("encoding", [None, "latin-1"])
+def test_what_has_come_goes_on_at_once(text, encoding):
+    kind = {"text": text, "encoding": encoding if text else None}
+    first = spawn(["sh", "-c", "echo a; printf b; exec sleep 1000"], **kind)
+    second = spawn(["cat"], stdin=first.stdout)
+    # The first never ends.
+    assert second.stdout.read(3) == b"a\nb"
+    first.stop("KILL")
+    assert second.wait(timeout=60) == 0
+
+
+@pytest.mark.parametrize("text", [False, True])
 def test_what_feeds_another_program_may_be_closed_here(text):
     first = spawn(["seq", "100000"], text=text)
     second = spawn(["wc", "-l"], stdin=first.stdout, text=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import io
 import json
 import os
 import pathlib
 import pickle
 import signal
 import subprocess
+import tarfile
 
 import pytest
 
@@ -407,3 +409,14 @@ def test_import_is_light(script):
         "for name in procwright.__all__: getattr(procwright, name)\n"
     )
     assert process.communicate() == ("[]\nFalse\nTrue\n", "")
+
+
+def test_a_member_of_an_archive_is_read():
+    held = io.BytesIO()
+    with tarfile.open(fileobj=held, mode="w") as archive:
+        member = tarfile.TarInfo("log")
+        member.size = 4
+        archive.addfile(member, io.BytesIO(b"b\na\n"))
+    held.seek(0)
+    with tarfile.open(fileobj=held) as archive:
+        assert procwright.run(["sort"], stdin=archive.extractfile("log")).stdout == b"a\nb\n"
