@@ -109,11 +109,7 @@ impl Asked {
                 needs_all |= !scan::add_children(world, pid)?;
             }
         }
-        let tracers = &needs.tracers - &world.tracers;
-        if !tracers.is_empty() {
-            has_more = true;
-            scan::add_traced(world, &tracers)?;
-        }
+        has_more |= !needs.tracers.is_empty() && scan::add_traced(world, &needs.tracers)?;
         let is_new = |pid: &i32| !world.processes.contains_key(pid) || world.is_outline(*pid);
         let mut ends: BTreeSet<i32> = needs.ends.iter().copied().filter(is_new).collect();
         ends.retain(|pid| self.ends.insert(*pid));

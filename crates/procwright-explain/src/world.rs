@@ -12,8 +12,8 @@ pub(crate) const SIGCHLD: i32 = 17;
 pub(crate) struct World {
     pub(crate) processes: BTreeMap<i32, Process>,
     pub(crate) others: Others,
-    /// Those of whom all are known whom they trace, of the others as well.
-    pub(crate) tracers: BTreeSet<i32>,
+    /// Who of all is traced, and by whom, if that was asked.
+    pub(crate) traced: Option<Vec<(i32, i32)>>,
     /// Numbers of threads of the kernel's own, which are left out.
     pub(crate) kernel: BTreeSet<i32>,
     /// Sockets between processes of this machine, with their peers; 0 if one has none.

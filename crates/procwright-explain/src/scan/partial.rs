@@ -61,36 +61,48 @@ pub(crate) fn add_children(world: &mut World, parent: i32) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Adds whom these trace, of whom nobody else but the traced ones tells.
-pub(crate) fn add_traced(world: &mut World, tracers: &BTreeSet<i32>) -> io::Result<()> {
+/// Adds whom these trace. False if that adds nothing. All are asked once, since nobody else than
+/// the traced ones tells.
+pub(crate) fn add_traced(world: &mut World, tracers: &BTreeSet<i32>) -> io::Result<bool> {
+    let all = match world.traced.take() {
+        Some(all) => all,
+        None => traced(world)?,
+    };
+    let mut has_more = false;
+    for &(pid, tracer) in all.iter().filter(|(_, tracer)| tracers.contains(tracer)) {
+        if !world.processes.contains_key(&pid) {
+            outline_these(world, &BTreeSet::from([pid]))?;
+        }
+        if let Some(process) = world.processes.get_mut(&pid) {
+            has_more |= process.tracer != tracer;
+            process.tracer = tracer;
+        }
+    }
+    world.traced = Some(all);
+    Ok(has_more)
+}
+
+/// Those who are traced, each with his tracer, of all who were not looked at.
+fn traced(world: &mut World) -> io::Result<Vec<(i32, i32)>> {
     let proc = open_proc()?;
     let mut there = numbers(&proc)?;
     let is_whole = |pid: &i32| world.processes.get(pid).is_some_and(|one| !one.is_outline);
     there.retain(|pid| !is_whole(pid) && !world.kernel.contains(pid));
-    let traced = among::gather(&there, |pid, found: &mut Vec<(i32, i32)>| {
+    let parts = among::gather(&there, |pid, found: &mut Vec<(i32, i32)>| {
         let tracer = process::tracer(&proc, &format!("{pid}/status"));
         found.extend(
             tracer
                 .ok()
-                .filter(|one| tracers.contains(one))
-                .map(|one| (pid, one)),
+                .filter(|tracer| *tracer != 0)
+                .map(|tracer| (pid, tracer)),
         );
     });
-    for (looker, part) in traced {
+    let mut all = Vec::new();
+    for (looker, part) in parts {
         world.lookers.insert(looker);
-        let new = part.iter().map(|(pid, _)| *pid);
-        let new = new
-            .filter(|pid| !world.processes.contains_key(pid))
-            .collect();
-        outline_these(world, &new)?;
-        for (pid, tracer) in part {
-            if let Some(process) = world.processes.get_mut(&pid) {
-                process.tracer = tracer;
-            }
-        }
+        all.extend(part);
     }
-    world.tracers.extend(tracers);
-    Ok(())
+    Ok(all)
 }
 
 /// The children of these; `None` where a list changes as fast as it is read.
@@ -297,7 +309,7 @@ pub(crate) fn look_again(first: &World, pids: &BTreeSet<i32>) -> io::Result<Worl
     let proc = open_proc()?;
     if let Others::Unasked = first.others {
         let mut world = family_of(&proc, pids.iter().copied().collect(), first)?;
-        world.tracers.clone_from(&first.tracers);
+        world.traced.clone_from(&first.traced);
         return Ok(world);
     }
     let there = numbers(&proc)?;
