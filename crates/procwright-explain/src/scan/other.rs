@@ -29,8 +29,8 @@ pub(crate) fn add_children(_: &mut World, _: i32) -> io::Result<bool> {
     look().map(|_| false)
 }
 
-pub(crate) fn add_traced(_: &mut World, _: &BTreeSet<i32>) -> io::Result<()> {
-    look().map(drop)
+pub(crate) fn add_traced(_: &mut World, _: &BTreeSet<i32>) -> io::Result<bool> {
+    look().map(|_| false)
 }
 
 pub(crate) fn holders(_: &World, _: &HashSet<Object>) -> BTreeSet<i32> {
