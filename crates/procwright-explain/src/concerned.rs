@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn who_waits_for_one_child_awaits_that_alone() {
         let own = rustix::process::getpid().as_raw_nonzero().get();
-        let mut world = scan::family(&[own]).expect("a look");
+        let mut world = scan::own_family();
         let mut awaited_so = |waits: &[Wait], caught: u64| {
             let process = world.processes.get_mut(&own).expect("this process");
             process.caught = caught;

@@ -139,7 +139,7 @@ mod tests {
     /// children are seen or not.
     fn needs(waits: &[Wait], has_children_seen: bool) -> Needs {
         let own = own();
-        let mut world = scan::family(&[own]).expect("a look");
+        let mut world = scan::own_family();
         let process = world.processes.get_mut(&own).expect("this process");
         (process.caught, process.terminal) = (0, 88);
         let fds = (0..).zip(OF).map(|(number, of)| Fd {

@@ -342,3 +342,21 @@ fn who_has_come_between_the_looks_is_named() {
     let is_late = |one: &procwright_explain::WaitedFor| (one.pid, one.fd) == (late.pid(), Some(1));
     assert!(holders.any(is_late), "{waiting:?}");
 }
+
+#[test]
+fn the_number_of_a_thread_is_no_process() {
+    let (send, receive) = std::sync::mpsc::channel();
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    let thread = std::thread::spawn(move || {
+        let tid = rustix::thread::gettid().as_raw_nonzero().get();
+        send.send(tid).expect("who asks");
+        ended.recv().expect_err("nothing but an end");
+    });
+    let tid = receive.recv().expect("its number");
+    let error = waiting_for(tid).expect_err("it is none");
+    assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{error}");
+    let error = examine(&[tid], Duration::from_millis(1)).expect_err("it is none");
+    assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{error}");
+    drop(end);
+    thread.join().expect("its end");
+}

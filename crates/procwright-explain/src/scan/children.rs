@@ -23,22 +23,23 @@ pub(super) fn are_listed() -> bool {
 /// behind it. The first cannot have done so, since the second tells of all of them again; and whom
 /// only the second could have hidden, the first would have told of.
 pub(super) fn of_thread(dir: impl AsFd, tid: i32) -> io::Result<Vec<i32>> {
-    let path = format!("task/{tid}/children");
-    let read = || -> io::Result<Vec<i32>> {
-        let file = files::open_file(&dir, &path)?;
-        let text = io::read_to_string(std::fs::File::from(file))?;
-        let numbers = text.split_whitespace();
-        Ok(numbers.filter_map(|one| one.parse().ok()).collect())
-    };
-    let mut last = read()?;
+    let mut last = some_of_thread(&dir, tid)?;
     for _ in 1..READINGS {
-        let next = read()?;
+        let next = some_of_thread(&dir, tid)?;
         if next == last {
             return Ok(next);
         }
         last = next;
     }
     Err(io::ErrorKind::ResourceBusy.into())
+}
+
+/// The children that one reading of the list tells of, which may hide some.
+pub(super) fn some_of_thread(dir: impl AsFd, tid: i32) -> io::Result<Vec<i32>> {
+    let file = files::open_file(dir, &format!("task/{tid}/children"))?;
+    let text = io::read_to_string(std::fs::File::from(file))?;
+    let numbers = text.split_whitespace();
+    Ok(numbers.filter_map(|one| one.parse().ok()).collect())
 }
 
 #[cfg(test)]

@@ -60,6 +60,8 @@ pub(crate) use other::{
     family, holders, is_jobserver, look, look_again, look_at, look_closer, look_since, newcomers,
     outline_others, outline_these, pipe_budget, sleepers,
 };
+#[cfg(all(test, target_os = "linux"))]
+pub(crate) use partial::own_family;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use partial::{
     add_children, add_links, add_traced, add_tracers, connect, family, holders, look_again,

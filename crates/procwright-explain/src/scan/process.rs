@@ -67,7 +67,7 @@ pub(super) fn read(
     let mut buffer = [0; 16 * 1024];
     if expected == 1 {
         let before = before.and_then(|before| before.threads.first());
-        process.add_thread(thread(dir, pid, before, &mut buffer)?);
+        process.add_thread(thread(dir, pid, before, &mut buffer)?)?;
     } else {
         let tasks = files::open_dir(dir, "task")?;
         let mut tids = Vec::new();
@@ -77,7 +77,7 @@ pub(super) fn read(
             // Of who has slept they are as many as before, in the order of before.
             let before = before.and_then(|before| before.threads.get(process.threads.len()));
             match task.and_then(|task| thread(task.as_fd(), tid, before, &mut buffer)) {
-                Ok(found) => process.add_thread(found),
+                Ok(found) => process.add_thread(found)?,
                 Err(error) if files::is_gone(&error) => process.add_mover(tid),
                 Err(error) => return Err(error),
             }
@@ -129,8 +129,12 @@ impl Process {
         });
     }
 
-    /// Adds a thread; what its file tells of the process is the same in each.
-    fn add_thread(&mut self, (mut thread, status): (Thread, Status)) {
+    /// Adds a thread; what its file tells of the process is the same in each. `SRCH` if it is of
+    /// another process: the number of a thread leads to files, too, though no list has it.
+    fn add_thread(&mut self, (mut thread, status): (Thread, Status)) -> io::Result<()> {
+        if status.pid != self.pid {
+            return Err(rustix::io::Errno::SRCH.into());
+        }
         if status.nested
             && matches!(
                 thread.wait,
@@ -149,6 +153,7 @@ impl Process {
         self.tracer = status.tracer;
         self.nested |= status.nested;
         self.caught |= status.caught;
+        Ok(())
     }
 }
 
@@ -156,6 +161,7 @@ impl Process {
 struct Status {
     /// The thread's own name; that of the first is the process's.
     name: String,
+    pid: i32,
     uid: Option<u32>,
     tracer: i32,
     caught: u64,
@@ -194,6 +200,7 @@ fn status(tid: i32, text: &[u8]) -> io::Result<(Thread, Status)> {
     };
     let mut status = Status {
         name: String::new(),
+        pid: 0,
         uid: None,
         tracer: 0,
         caught: u64::MAX,
@@ -217,6 +224,7 @@ fn status(tid: i32, text: &[u8]) -> io::Result<(Thread, Status)> {
                 status.name = letters::safe(&unescaped(name));
             }
             b"State" => thread.state = *value.first().ok_or_else(no_sense)? as char,
+            b"Tgid" => status.pid = files::number(value).ok_or_else(no_sense)?,
             b"TracerPid" => status.tracer = files::number(value).unwrap_or(0),
             // Real, effective, saved, file system.
             b"Uid" => {
@@ -317,7 +325,8 @@ impl Stat {
 mod tests {
     use super::*;
 
-    const TEXT: &[u8] = b"Name:\t \xffa\\\\b\\n: c\nState:\tS (sleeping)\nTracerPid:\t7\n\
+    const TEXT: &[u8] =
+        b"Name:\t \xffa\\\\b\\n: c\nState:\tS (sleeping)\nTgid:\t42\nTracerPid:\t7\n\
         Uid:\t1000\t0\t0\t0\nGroups:\t \nNSpid:\t42\t1\nSigCgt:\t0000000000010002\n\
         voluntary_ctxt_switches:\t5\nnonvoluntary_ctxt_switches:\t6\n";
 
@@ -327,6 +336,7 @@ mod tests {
         assert_eq!(of.name, letters::safe(" \u{fffd}a\\b\n: c"));
         assert_eq!((thread.state, thread.switches), ('S', (5, 6)));
         assert_eq!((of.uid, of.tracer, of.nested), (Some(1000), 7, true));
+        assert_eq!(of.pid, 42);
         assert_eq!(of.caught, 0x10002);
     }
 

@@ -182,7 +182,7 @@ mod tests {
         let maps::Memory::Shared(place) = maps::memory(dir.as_fd(), at) else {
             panic!("memory that is shared");
         };
-        let mut world = partial::family(&[own]).unwrap();
+        let mut world = partial::own_family();
         let mutex = |anyone_unlocks| Mutex {
             owner: own,
             place,

@@ -63,7 +63,7 @@ fn one(proc: &OwnedFd, pid: i32, found: &mut Sleepers, next: &mut Vec<i32>) -> i
     };
     for thread in &process.threads {
         // Without these lists the program itself is all that is looked at.
-        next.extend(children::of_thread(&dir, thread.tid).unwrap_or_default());
+        next.extend(children::some_of_thread(&dir, thread.tid).unwrap_or_default());
     }
     let mut could_wait = process.threads.iter().filter(|one| one.wait.could_read());
     if process.gone || could_wait.next().is_none() {
