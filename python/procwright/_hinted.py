@@ -269,10 +269,10 @@ def unknown_of_method(name: str, option: str, value: object, known: Sequence[str
 def as_words(option: str, value: object) -> str:
     """What to type in the place of an option of the program that was given as a keyword."""
     dashed = f"-{option}" if len(option) == 1 else f"--{option.replace('_', '-')}"
-    words = (
-        [dashed] if value is True else [dashed, shown(value if type(value) is str else str(value))]
-    )
-    return f"options of the program are words of it: {', '.join([repr(dashed), *words[1:]])}"
+    words = [repr(dashed)]
+    if value is not True:
+        words.append(shown(value if type(value) is str else str(value)))
+    return f"options of the program are words of it: {', '.join(words)}"
 
 
 def _near(name: str, known: Sequence[str]) -> str:

@@ -114,7 +114,7 @@ impl Asked {
         let mut ends: BTreeSet<i32> = needs.ends.iter().copied().filter(is_new).collect();
         ends.retain(|pid| self.ends.insert(*pid));
         if !ends.is_empty() {
-            scan::look_at(world, &ends)?;
+            scan::look_at_each(world, &ends)?;
             has_more = true;
         }
         let is_unasked = matches!(world.others, Others::Unasked);

@@ -57,15 +57,15 @@ pub(crate) use look::{command_lines, look, look_since, pipe_budget};
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(crate) use other::{
     Probe, Sleeper, add_children, add_links, add_traced, add_tracers, command_lines, connect,
-    family, holders, is_jobserver, look, look_again, look_at, look_closer, look_since, newcomers,
-    outline_others, outline_these, pipe_budget, sleepers,
+    family, holders, is_jobserver, look, look_again, look_at, look_at_each, look_closer,
+    look_since, newcomers, outline_others, outline_these, pipe_budget, sleepers,
 };
 #[cfg(all(test, target_os = "linux"))]
 pub(crate) use partial::own_family;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use partial::{
     add_children, add_links, add_traced, add_tracers, connect, family, holders, look_again,
-    look_at, newcomers, outline_others, outline_these,
+    look_at, look_at_each, newcomers, outline_others, outline_these,
 };
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use tree::{Sleeper, sleepers};

@@ -53,6 +53,10 @@ pub(crate) fn look_at(_: &mut World, _: &BTreeSet<i32>) -> io::Result<()> {
     look().map(drop)
 }
 
+pub(crate) fn look_at_each(_: &mut World, _: &BTreeSet<i32>) -> io::Result<()> {
+    look().map(drop)
+}
+
 pub(crate) fn newcomers(_: &World) -> io::Result<BTreeSet<i32>> {
     look().map(|_| BTreeSet::new())
 }

@@ -31,7 +31,7 @@ pub(crate) fn family(pids: &[i32]) -> io::Result<World> {
 
 fn family_of(proc: &OwnedFd, asked: Vec<i32>, before: &World) -> io::Result<World> {
     if !children::are_listed() {
-        return outline(World::default());
+        return outline();
     }
     let children = |pids: &[i32], world: &World| children_of(proc, pids, world);
     match walk(proc, asked, before, children) {
@@ -39,7 +39,7 @@ fn family_of(proc: &OwnedFd, asked: Vec<i32>, before: &World) -> io::Result<Worl
             add_surroundings(proc, &mut world);
             Ok(world)
         }
-        None => outline(World::default()),
+        None => outline(),
     }
 }
 
@@ -127,18 +127,20 @@ pub(crate) fn add_traced(world: &mut World, tracers: &BTreeSet<i32>) -> io::Resu
 
 /// Those who are traced, each with his tracer, of all who were not looked at.
 fn traced(world: &mut World) -> io::Result<Vec<(i32, i32)>> {
-    let proc = open_proc()?;
-    let mut there = numbers(&proc)?;
+    let mut there = numbers(&open_proc()?)?;
     let is_whole = |pid: &i32| world.processes.get(pid).is_some_and(|one| !one.is_outline);
     there.retain(|pid| !is_whole(pid) && !world.kernel.contains(pid));
-    let parts = among::gather(&there, |pid, found: &mut Vec<(i32, i32)>| {
+    let mut all = with_tracers(world, &there)?;
+    all.retain(|(_, tracer)| *tracer != 0);
+    Ok(all)
+}
+
+/// These, each with his tracer, 0 without one; those are left out who do not tell.
+fn with_tracers(world: &mut World, pids: &[i32]) -> io::Result<Vec<(i32, i32)>> {
+    let proc = open_proc()?;
+    let parts = among::gather(pids, |pid, found: &mut Vec<(i32, i32)>| {
         let tracer = process::tracer(&proc, &format!("{pid}/status"));
-        found.extend(
-            tracer
-                .ok()
-                .filter(|tracer| *tracer != 0)
-                .map(|tracer| (pid, tracer)),
-        );
+        found.extend(tracer.ok().map(|tracer| (pid, tracer)));
     });
     let mut all = Vec::new();
     for (looker, part) in parts {
@@ -166,11 +168,12 @@ fn children_of(proc: &OwnedFd, pids: &[i32], world: &World) -> Option<Vec<i32>> 
     Some(found)
 }
 
-/// Adds an outline of all others: whose children they are, and what they have open.
-fn outline(mut world: World) -> io::Result<World> {
+/// Makes an outline of all: whose children they are, and what they have open.
+fn outline() -> io::Result<World> {
+    let mut world = World::default();
     add_links(&mut world, &BTreeSet::new())?;
     outline_others(&mut world)?;
-    add_surroundings(&open_proc()?, &mut world);
+    connect(&mut world)?;
     Ok(world)
 }
 
@@ -197,7 +200,8 @@ pub(crate) fn add_links(world: &mut World, looked_at: &BTreeSet<i32>) -> io::Res
         links.append(&mut part.links);
         sealed.extend(part.sealed);
     }
-    let with_ring = links.iter().filter(|(_, fds)| has(fds, &Object::Ring));
+    let is_ring = |fd: &Fd| fd.of == Object::Ring;
+    let with_ring = links.iter().filter(|(_, fds)| fds.iter().any(is_ring));
     let with_ring: Vec<i32> = with_ring.map(|(pid, _)| *pid).collect();
     world.others = Others::Links(links);
     outline_these(world, &sealed.into_iter().chain(with_ring).collect())?;
@@ -211,10 +215,6 @@ struct Part {
     links: BTreeMap<i32, Vec<Fd>>,
     /// Those whose descriptors may not be seen.
     sealed: Vec<i32>,
-}
-
-fn has(fds: &[Fd], of: &Object) -> bool {
-    fds.iter().any(|fd| fd.of == *of)
 }
 
 /// Those of whom the links alone are known who have one of these open.
@@ -249,21 +249,24 @@ pub(crate) fn outline_these(world: &mut World, pids: &BTreeSet<i32>) -> io::Resu
     };
     let pids: Vec<i32> = pids.iter().copied().collect();
     let outlines = among::gather(&pids, |pid, part: &mut World| {
-        let known = links.get(&pid).cloned();
-        outline_one(&proc, pid, known, part);
+        outline_one(&proc, pid, links.contains_key(&pid), part);
     });
     for (looker, part) in outlines {
         world.append(looker, part);
     }
+    for (pid, fds) in links {
+        if let Some(process) = world.processes.get_mut(&pid) {
+            process.fds = Some(fds);
+        }
+    }
     Ok(())
 }
 
-/// Adds an outline of one process, what it has open as it is `known`, if it is.
-fn outline_one(proc: &OwnedFd, pid: i32, known: Option<Vec<Fd>>, world: &mut World) {
+/// Adds an outline of one process, with what it has open unless that is known.
+fn outline_one(proc: &OwnedFd, pid: i32, is_known: bool, world: &mut World) {
     match process::outline(proc, &format!("{pid}/stat"), pid) {
         Ok(Some(mut process)) => {
-            process.fds = known;
-            if process.fds.is_none() && !process.gone {
+            if !is_known && !process.gone {
                 match descriptors::read(proc, &format!("{pid}/fd")) {
                     Ok(fds) => process.fds = Some(fds),
                     Err(error) if files::is_gone(&error) => return,
@@ -286,10 +289,16 @@ pub(crate) fn connect(world: &mut World) -> io::Result<()> {
 }
 
 /// Looks at these processes of `world`, and at what is between all of them.
+pub(crate) fn look_at(world: &mut World, pids: &BTreeSet<i32>) -> io::Result<()> {
+    look_at_each(world, pids)?;
+    connect(world)
+}
+
+/// Looks at these processes of `world`, and not at what is between them.
 ///
 /// Their descriptors are read anew, behind the threads. One that has gone remains as an outline
 /// of what it was.
-pub(crate) fn look_at(world: &mut World, pids: &BTreeSet<i32>) -> io::Result<()> {
+pub(crate) fn look_at_each(world: &mut World, pids: &BTreeSet<i32>) -> io::Result<()> {
     let proc = open_proc()?;
     let mut outlines = BTreeMap::new();
     for pid in pids {
@@ -309,7 +318,6 @@ pub(crate) fn look_at(world: &mut World, pids: &BTreeSet<i32>) -> io::Result<()>
             world.processes.insert(pid, outline);
         }
     }
-    add_surroundings(&proc, world);
     Ok(())
 }
 
@@ -326,21 +334,13 @@ pub(crate) fn newcomers(world: &World) -> io::Result<BTreeSet<i32>> {
 
 /// Adds to the outlines of `world`, or to those among `only`, who traces them.
 pub(crate) fn add_tracers(world: &mut World, only: Option<&BTreeSet<i32>>) -> io::Result<()> {
-    let proc = open_proc()?;
     let all = world.processes.values();
     let is_asked = |pid| only.is_none_or(|only| only.contains(&pid));
     let outlines = all.filter(|one| one.is_outline && !one.gone && is_asked(one.pid));
     let pids: Vec<i32> = outlines.map(|process| process.pid).collect();
-    let traced = among::gather(&pids, |pid, found: &mut Vec<(i32, i32)>| {
-        let tracer = process::tracer(&proc, &format!("{pid}/status"));
-        found.extend(tracer.ok().map(|tracer| (pid, tracer)));
-    });
-    for (looker, part) in traced {
-        world.lookers.insert(looker);
-        for (pid, tracer) in part {
-            if let Some(process) = world.processes.get_mut(&pid) {
-                process.tracer = tracer;
-            }
+    for (pid, tracer) in with_tracers(world, &pids)? {
+        if let Some(process) = world.processes.get_mut(&pid) {
+            process.tracer = tracer;
         }
     }
     Ok(())
@@ -461,7 +461,7 @@ mod tests {
     #[test]
     fn of_an_outline_a_look_makes_the_whole() {
         let own = rustix::process::getpid().as_raw_nonzero().get();
-        let mut world = outline(World::default()).unwrap();
+        let mut world = outline().unwrap();
         let seen = &world.processes[&own];
         assert!(seen.is_outline && seen.threads.is_empty() && seen.thread_count > 0);
         assert!(seen.fds.is_some());
@@ -539,6 +539,6 @@ mod tests {
     #[test]
     fn an_outline_has_what_is_between_processes() {
         let (_one, _other) = std::os::unix::net::UnixStream::pair().unwrap();
-        assert!(!outline(World::default()).unwrap().peers.is_empty());
+        assert!(!outline().unwrap().peers.is_empty());
     }
 }
