@@ -2,9 +2,9 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader, Read, Write, pipe};
+use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write, pipe};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use rustix::process::Signal;
 use tempfile::TempDir;
@@ -40,11 +40,17 @@ impl Names {
 
     /// A receiver, and what it prints.
     fn recv(&self, words: &[&str]) -> Recv {
+        self.recv_by(words, pipe().unwrap())
+    }
+
+    /// A receiver that prints into this pipe.
+    fn recv_by(&self, words: &[&str], (reader, writer): (PipeReader, PipeWriter)) -> Recv {
         let mut all = vec!["recv"];
         all.extend(words);
-        let mut child = self.queue(&all).stdout(Stdio::piped()).spawn().unwrap();
-        let stdout = BufReader::new(child.stdout.take().unwrap());
-        Recv { child, stdout }
+        Recv {
+            child: self.queue(&all).stdout(writer).spawn().unwrap(),
+            stdout: BufReader::new(reader),
+        }
     }
 
     /// One that sends what it is fed, and is there by then.
@@ -67,7 +73,7 @@ fn tell(child: &mut Child, line: &str) {
 
 struct Recv {
     child: Child,
-    stdout: BufReader<ChildStdout>,
+    stdout: BufReader<PipeReader>,
 }
 
 impl Recv {
@@ -290,10 +296,12 @@ fn what_a_receiver_leaves_is_told() {
     let names = Names::new();
     let start = || {
         let mut recv = names.queue(&["recv", "a", "--count", "2"]);
-        recv.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = recv.spawn().unwrap();
-        let stdout = BufReader::new(child.stdout.take().unwrap());
-        Recv { child, stdout }
+        let (reader, writer) = pipe().unwrap();
+        recv.stdout(writer).stderr(Stdio::piped());
+        Recv {
+            child: recv.spawn().unwrap(),
+            stdout: BufReader::new(reader),
+        }
     };
     let rest = |mut recv: Recv| {
         kill(recv.child.id().cast_signed(), Signal::CONT);
@@ -448,7 +456,8 @@ fn nobody_reads_what_is_printed() {
     assert_eq!(first.wait().unwrap().signal(), Some(Signal::PIPE.as_raw()));
     // The command notices a lost reader by a failed write: a message is there before
     // it polls.
-    let mut second = names.recv(&["a"]);
+    let (reader, writer) = pipe().unwrap();
+    let mut second = names.recv_by(&["a"], (reader, writer.try_clone().unwrap()));
     // The second receiver has taken over once a message can be sent.
     names.send(&["a", "one"]);
     assert_eq!(second.line(), "one");
@@ -466,7 +475,7 @@ fn nobody_reads_what_is_printed() {
             break;
         }
     }
-    drop(second.stdout);
+    common::close_reader(second.stdout, &writer);
     kill(second.child.id().cast_signed(), Signal::CONT);
     let status = second.child.wait().unwrap();
     assert_eq!(status.signal(), Some(Signal::PIPE.as_raw()));

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use common::target::{Target, Waiter, wait};
 use common::{is_gone, subcommand};
-use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Resource, Signal};
 
 /// A number that no process has: the kernel's own limit is 2^22.
@@ -291,12 +290,7 @@ fn nobody_reads_what_it_tells() {
     let mut command = subcommand("wait");
     command.arg(a.arg());
     let waiter = Waiter::with_stdout(command, writer.try_clone().unwrap());
-    drop(reader);
-    // A child that another test forks has the reader until its exec.
-    let mut unread = [PollFd::new(&writer, PollFlags::empty())];
-    while !unread[0].revents().contains(PollFlags::ERR) {
-        let _ = poll(&mut unread, None);
-    }
+    common::close_reader(reader, &writer);
     a.kill(Signal::TERM);
     let ran = waiter.finish();
     assert_eq!((ran.signal(), ran.stderr.as_str()), (Some(13), ""));

@@ -10,13 +10,14 @@ pub mod rows;
 pub mod seen;
 pub mod target;
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, PipeWriter, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 #[allow(unused_imports)] // Each test file uses its part.
 pub use test_support::skip; // The crate also resets inherited signals.
@@ -214,6 +215,17 @@ impl Started {
 
 pub fn kill(pid: i32, signal: Signal) {
     kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+}
+
+/// Closes the end of a pipe from which a program's output is read, and waits until nobody has it.
+///
+/// A child that another test forks has a copy until its exec: a write before that would succeed.
+pub fn close_reader<R>(reader: R, writer: &PipeWriter) {
+    drop(reader);
+    let mut unread = [PollFd::new(writer, PollFlags::empty())];
+    while !unread[0].revents().contains(PollFlags::ERR) {
+        let _ = poll(&mut unread, None);
+    }
 }
 
 /// Returns whether there is neither a process nor a zombie of this number.
