@@ -74,7 +74,7 @@ class Child(Streams[Out, Err, In, Both]):
         self.stderr = self._output(child.stderr)
         #: The lines of both outputs in one stream, None unless that was asked for.
         self.merged = None
-        #: What stood before the match of the latest `wait_for`, as of `procwright.Child`.
+        #: What the latest `wait_for` has passed over, as of `procwright.Child`.
         self.before = None
         stdin: Any = child.stdin
         if stdin is not None:
@@ -276,7 +276,7 @@ class Child(Streams[Out, Err, In, Both]):
         """Reads lines until one has a match for `pattern`, and returns the match.
 
         As `procwright.Child.wait_for`: raises `MatchTimeout` and `EndedBeforeMatch`. Lines that
-        have no match are consumed, also if it is cancelled.
+        have no match are consumed, also if it is cancelled, and `before` of the child has them.
         """
         child = self._child
         child._raise_failure()
@@ -287,9 +287,11 @@ class Child(Streams[Out, Err, In, Both]):
                     held.enter_context(one._guard)
             await checkpoint()
             steps = searching(child, searched, child._decoding, pattern, timeout)
-            match = await self._search(steps)
-            self.before = child.before
-            return match
+            try:
+                return await self._search(steps)
+            finally:
+                steps.close()
+                self.before = child.before
 
     async def _search(
         self, steps: Generator[Sleep | EndWait | Look, Any, re.Match[Any]]

@@ -112,9 +112,9 @@ class Child(Streams[Out, Err, In, Both]):
         self.stderr = None
         #: The lines of both outputs in one stream, None unless that was asked for.
         self.merged = None
-        #: What stood before the match of the latest `wait_for` that has found one: all that it has
-        #: passed over, of both outputs unless it was given a `stream`, and of more than 1 MiB the
-        #: end. None before that.
+        #: What the latest `wait_for` has passed over, whether or not it has found a match: what
+        #: stood before that, else all whole lines that came. Of both outputs unless it was given a
+        #: `stream`, and of more than 1 MiB the end. None before the first.
         self.before = None
         self._callers: list[LineCaller] = []
         self._failures = failures
@@ -423,7 +423,9 @@ class Child(Streams[Out, Err, In, Both]):
 
         Raises `MatchTimeout`, a `WaitTimeout`, if the time comes first, and
         `EndedBeforeMatch` if the streams end, or the child fails, without a match:
-        both tell the last lines. `InvalidValue` if a callback reads one of the streams.
+        both tell the last lines. Whole lines that it has looked at are consumed then as well:
+        `before` has them, and the next call does not look at them again. A line without its end
+        stays for that. `InvalidValue` if a callback reads one of the streams.
         """
         from ._wait_for import wait_for
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 
 from ._arguments import codec, data, encoded, is_async, number, refuse_closed
@@ -147,7 +148,7 @@ def source(stdin: Any, decoding: tuple[str, str] | None) -> tuple[str, object]:
     if hasattr(stdin, "_hand_on"):
         return "iterator", _HandedOn(stdin, decoding).__next__
     if hasattr(stdin, "read"):
-        return "iterator", _chunks(stdin.read, decoding).__next__
+        return "iterator", _chunks(_what_has_come(stdin), decoding).__next__
     if hasattr(stdin, "__iter__") or hasattr(stdin, "__next__"):
         pieces = iter(stdin)
         if decoding is not None:
@@ -279,6 +280,22 @@ def _encode(text: str, decoding: tuple[str, str]) -> bytes:
 def _encoded(pieces: Iterator[Any], decoding: tuple[str, str]) -> Iterator[Any]:
     for piece in pieces:
         yield _encode(piece, decoding) if isinstance(piece, str) else piece
+
+
+def _what_has_come(file: Any) -> Callable[[int], bytes | str | None]:
+    """Reads from a file what has come: `read` of one with a buffer waits until there is as much as
+    it is asked for, so that a program saw nothing of a source that goes on."""
+    if isinstance(file, io.TextIOBase) and not isinstance(file, io.StringIO):
+        # How much it has decoded it does not tell, so that a line is the least that can be asked
+        # for. Reading what is underneath would lose what it has decoded, and its newlines.
+        readline: Callable[[int], str] = file.readline
+        return readline
+    read: Callable[[int], bytes | str | None] = file.read
+    read1: Callable[[int], bytes | None] | None = getattr(file, "read1", None)
+    if read1 is None:
+        return read
+    # Of a file that does not block `read1` gives nothing as it does at the end. `read` knows.
+    return lambda size: read1(size) or read(size)
 
 
 def _chunks(

@@ -74,6 +74,9 @@ def wait_for(
     except StopIteration as over:
         match: re.Match[Any] = over.value
         return match
+    finally:
+        # Of one that Ctrl-C has ended as well.
+        steps.close()
 
 
 def searching(
@@ -84,14 +87,24 @@ def searching(
     timeout: Seconds | None,
 ) -> Generator[Sleep | EndWait | Look, Any, re.Match[Any]]:
     """A search, without its sleeps: these are asked for. It is sent the places of the members
-    that have come, how the child ended, None if it has not, or what it waits for or does."""
+    that have come, how the child ended, None if it has not, or what it waits for or does. Whoever
+    does not take it to its end closes it."""
     deadline = Deadline(timeout)
     search = _Search(streams, decoding, pattern)
+    try:
+        return (yield from _steps(child, search, timeout, deadline))
+    finally:
+        # However it ends: what was passed over cannot be read any more.
+        child.before = search.before
+
+
+def _steps(
+    child: _Started, search: _Search, timeout: Seconds | None, deadline: Deadline
+) -> Generator[Sleep | EndWait | Look, Any, re.Match[Any]]:
     ended = False
     while True:
         for one in search.open:
             if (match := search.find_in(one)) is not None:
-                child.before = search.before
                 return match
         search.open = [one for one in search.open if not one.is_over]
         if not search.open:
@@ -242,7 +255,7 @@ class _Search:
 
     @property
     def before(self) -> Any:
-        """What stood before the match, at most so much."""
+        """What was passed over, at most so much: what stood before the match, or all lines."""
         nothing: Any = b"" if self._decoding is None else ""
         return nothing.join(self._passed)[-_PASSED:]
 

@@ -152,11 +152,21 @@ def test_wait_for(on):
             assert (await it.wait_for(r".+", timeout=60))[0] == "?"
             with pytest.raises(procwright.MatchTimeout):
                 await it.wait_for("more", timeout=0.05)
+            assert it.before == ""
             await it.stop()
         async with aio.spawn(["sh", "-c", "echo bad; exit 3"], text=True) as it:
             with pytest.raises(procwright.EndedBeforeMatch) as raised:
                 await it.wait_for("good")
             assert raised.value.returncode == 3
+            assert it.before == "bad\n"
+        async with aio.spawn("echo one; exec sleep 1000", shell=True, text=True) as it:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(it.wait_for, "never")
+                while it.stdout.figures.bytes_out < len("one\n"):
+                    await anyio.sleep(0)
+                tasks.cancel_scope.cancel()
+            assert it.before == "one\n"
+            await it.stop()
 
     on(main)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import signal
 
 import pytest
 
-from procwright import SpawnError, run, spawn
+from procwright import SpawnError, run, spawn, spawn_pipeline
 
 
 @pytest.mark.parametrize("text", [False, True])
@@ -31,6 +32,85 @@ def test_what_has_come_goes_on_at_once(text, encoding):
     assert second.stdout.read(3) == b"a\nb"
     first.stop("KILL")
     assert second.wait(timeout=60) == 0
+
+
+class Raw(io.RawIOBase):
+    """A file without a descriptor, as one of a protocol's."""
+
+    def __init__(self, stream):
+        self.stream = stream
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        return self.stream.readinto1(buffer)
+
+
+#: Files of Python's over a stream of a child's.
+WRAPPED = [
+    lambda stream: io.BufferedReader(Raw(stream)),
+    lambda stream: io.TextIOWrapper(io.BufferedReader(Raw(stream)), "latin-1"),
+    io.TextIOWrapper,
+]
+
+
+@pytest.mark.parametrize("wrapped", WRAPPED)
+@pytest.mark.parametrize("text", [False, True])
+def test_of_a_file_with_a_buffer_what_has_come_goes_on_at_once(wrapped, text):
+    def begun():
+        first = spawn(["sh", "-c", "echo a; echo b; exec sleep 1000"])
+        file = wrapped(first.stdout)
+        # What the file has read ahead by then goes on as well.
+        assert file.readline() in ("a\n", b"a\n")
+        return first, file
+
+    # The first never ends.
+    first, file = begun()
+    assert run(["head", "-1"], stdin=file, text=text).stdout in ("b\n", b"b\n")
+    first.stop("KILL")
+    for stages in ([["cat"]], [["cat"], ["cat"]]):
+        first, file = begun()
+        start = spawn if len(stages) == 1 else spawn_pipeline
+        second = start(*stages, stdin=file, text=text)
+        assert second.stdout.readline() in ("b\n", b"b\n")
+        first.stop("KILL")
+        assert second.wait(timeout=60) in (0, [0, 0])
+
+
+class Trickle(io.RawIOBase):
+    """Gives pieces, and at None nothing, as a file that does not block does."""
+
+    def __init__(self, *pieces):
+        self.pieces = list(pieces)
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        piece = self.pieces.pop(0) if self.pieces else b""
+        if piece is None:
+            return None
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_all_of_a_file_with_a_buffer_goes_on(text):
+    given = [b"a\r\nb", b"\xc3", b"\xa4", b"\n", b"x" * 200_000, b"\n", b"end"]
+    pieces = [piece[at : at + 8192] for piece in given for at in range(0, len(piece), 8192)]
+    file = io.BufferedReader(Trickle(*pieces))
+    said = b"".join(given)
+    if text:
+        # Its newlines are what the file makes of them.
+        file = io.TextIOWrapper(file, "utf-8")
+        said = said.replace(b"\r\n", b"\n")
+    assert run(["cat"], stdin=file).stdout == said
+
+
+def test_a_file_that_has_nothing_now_has_not_ended():
+    with pytest.raises(BlockingIOError, match=r"read\(\) has nothing now"):
+        run(["cat"], stdin=io.BufferedReader(Trickle(b"a", None, None)))
 
 
 @pytest.mark.parametrize("text", [False, True])

@@ -280,11 +280,43 @@ def test_what_stood_before_the_match(child):
             assert cat.before == said("one\ntwo\r\nthree ")
             cat.wait_for(said("> "), timeout=60)
             assert cat.before == said("four ")
-            # A search that finds nothing changes nothing.
+            # A search that finds nothing has passed over nothing.
             with pytest.raises(MatchTimeout):
                 cat.wait_for(said("> "), timeout=0)
-            assert cat.before == said("four ")
+            assert cat.before == said("")
             cat.stdin.write(said("x" * 600_000 + "\n") + said("y" * 600_000 + "\nend\n"))
             cat.wait_for(said("end"), timeout=60)
             assert len(cat.before) == 1 << 20
             assert cat.before.endswith(said("y\n"))
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_what_a_search_without_a_match_has_passed_over(text):
+    def said(word):
+        return word if text else word.encode()
+
+    cat = spawn(["cat"], stdin=PIPE, text=text)
+    cat.stdin.write(said("one\n> two\r\nthree\nfo"))
+    cat.wait_for(said("> "), timeout=LONG)
+    # One write of less than PIPE_BUF came at once.
+    with pytest.raises(MatchTimeout) as raised:
+        cat.wait_for(said("missing"), timeout=0)
+    assert raised.value.lines == [said("two"), said("three"), said("fo")]
+    assert cat.before == said("two\r\nthree\n")
+    # What is no whole line stays.
+    cat.stdin.write(said("ur\nfive\nsix"))
+    cat.stdin.close()
+    with pytest.raises(EndedBeforeMatch):
+        cat.wait_for(said("missing"), timeout=LONG)
+    assert cat.before == said("four\nfive\nsix")
+    assert cat.wait(timeout=LONG) == 0
+
+
+def test_what_a_search_that_ctrl_c_ends_has_passed_over(shell, when_asleep):
+    it = shell("echo one; cat")
+    # The line is there before the search, which sleeps behind it.
+    it.stdout.buffer.peek(1)
+    when_asleep(lambda: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        it.wait_for("never")
+    assert it.before == "one\n"

@@ -15,7 +15,7 @@ import pytest
 from conftest import comes_back, descriptors
 
 import procwright
-from procwright import PIPE, STDOUT, InvalidValue
+from procwright import PIPE, STDOUT, EndedBeforeMatch, InvalidValue
 from procwright._fake_child import FOR_THE_PROGRAM, FOR_US
 from procwright._options import SPAWN
 from procwright.testing import (
@@ -479,6 +479,17 @@ def test_the_result_of_a_real_run_is_told_again(child):
 
 
 # Children.
+
+
+def test_what_a_search_in_a_child_has_passed_over(fake):
+    fake.register(["server"], Reply([Out("one\ntwo> "), In("\n"), Out("three\n")], returncode=3))
+    with procwright.spawn(["server"], stdin=PIPE, text=True) as one:
+        assert one.wait_for("> ")
+        assert one.before == "one\ntwo"
+        one.stdin.write("\n")
+        with pytest.raises(EndedBeforeMatch):
+            one.wait_for("missing")
+        assert one.before == "three\n"
 
 
 def test_a_child_is_one_in_all_its_ways(fake):
