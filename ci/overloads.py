@@ -10,6 +10,9 @@ may be None.
 That last one takes, after erasure of types and only then, whatever is given: each of its
 parameters is also a `Slip`, which nothing is, and it has one of every name. So mypy
 takes it for the one that was meant, and tells of a slip in one line, where it would list all.
+
+The one before the last is for `**options` that are `Any`: it needs a parameter that nobody can
+give by name. Of all others that fit pyright takes the last, where mypy makes `Any` of what differs.
 """
 
 import ast
@@ -186,6 +189,13 @@ def last(name, parameters, options, gives, first="args: Args | LateCommand"):
     return "\n".join([*lines, f") -> {gives}: ..."])
 
 
+def unpacked(name, gives, first="args: Args | LateCommand"):
+    """The overload for a call that passes on options of which nothing is known."""
+    lines = ["@overload", f"def {name}(", f"    {first},", *keywords_only(first)]
+    lines += ["    no_such_parameter: Slip,", "    **options: Any,"]
+    return "\n".join([*lines, f") -> {gives}: ..."])
+
+
 def data(kind, comes):
     return {True: kind, False: "None", None: f"{kind} | None"}[comes]
 
@@ -205,6 +215,7 @@ def runs():
             gives = f"Result[{data(kind, out)}, {data(kind, err)}, {order}]"
             options = "RunBytes" if kind == "bytes" else "RunText"
             yield overload("run", [*sinks, *text], options, gives)
+    yield unpacked("run", "Result[Any, Any, Any]")
     yield last("run", [*ANY, *UNKNOWN], "RunAny", "Result")
 
 
@@ -231,6 +242,8 @@ def spawns():
                     parameters = [stdin, *sinks, *text, *calls]
                     yield overload("spawn", parameters, options, gives)
     calls = [one.format(kind="str | bytes") for one in CALLBACKS]
+    # Of a child of Any a checker takes each stream for None, which is the first that fits.
+    yield unpacked("spawn", "Any")
     yield last(
         "spawn", ["stdin: Stdin = None", *ANY, *UNKNOWN, *calls], "SpawnAny", "Child"
     )
@@ -247,6 +260,7 @@ def maps():
     # A command with options of its own may say something else.
     commands = "commands: Iterable[Args | Mapping[str, Any] | LateCommand]"
     yield overload("map", [*ANY, *KINDS[1][1]], "MapText", "Map", commands)
+    yield unpacked("map", "Map[Any, Any, Any]", commands)
     yield last("map", [*ANY, *UNKNOWN], "MapAny", "Map", commands)
 
 
@@ -266,12 +280,14 @@ def pipelines():
         for sink, out in [(OUT, kind), (OUT_ELSEWHERE, "None")]:
             gives = f"PipelineResult[{out}]"
             yield overload("pipeline", [sink, *text], options, gives, stages)
+    stages = f"*stages: {STAGES} | StageFn"
+    yield unpacked("pipeline", "PipelineResult[Any]", stages)
     yield last(
         "pipeline",
         ["stdout: Sink = -1", *UNKNOWN],
         "PipelineAny",
         "PipelineResult",
-        f"*stages: {STAGES} | StageFn",
+        stages,
     )
 
 
@@ -293,12 +309,14 @@ def spawned_pipelines():
                 yield overload(
                     "spawn_pipeline", parameters, options, gives, stages_of(kind)
                 )
+    stages = f"*stages: {STAGES} | StageFn"
+    yield unpacked("spawn_pipeline", "Any", stages)
     yield last(
         "spawn_pipeline",
         ["stdin: Stdin = None", "stdout: Sink = -1", "stderr: Sink = -1", *UNKNOWN],
         "SpawnPipelineAny",
         "PipelineChild",
-        f"*stages: {STAGES} | StageFn",
+        stages,
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from ._pipeline import PipelineResult
 from ._result import Result
+from ._types import MaybeStages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,3 +20,6 @@ if TYPE_CHECKING:
         Which it is knows whoever has called, so that a checker takes what either has. With a union
         it took nothing but what both have, and `error.result.status` of a run had to be asked for.
         """
+
+        #: Of a run what it was given, of a pipeline a list of these.
+        args: MaybeStages

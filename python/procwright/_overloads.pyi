@@ -419,6 +419,13 @@ def run(
 ) -> Result[str | None, str | None, list[Piece[str]] | None]: ...
 @overload
 def run(
+    args: Args | LateCommand,
+    *,
+    no_such_parameter: Slip,
+    **options: Any,
+) -> Result[Any, Any, Any]: ...
+@overload
+def run(
     args: Args | LateCommand | Slip,
     *,
     stdout: Slip | Sink = -1,
@@ -1631,6 +1638,13 @@ def spawn(
 ) -> Child[str | None, str | None, str, str | None]: ...
 @overload
 def spawn(
+    args: Args | LateCommand,
+    *,
+    no_such_parameter: Slip,
+    **options: Any,
+) -> Any: ...
+@overload
+def spawn(
     args: Args | LateCommand | Slip,
     *,
     stdin: Slip | Stdin = None,
@@ -2071,6 +2085,13 @@ def map(
 ) -> Map: ...
 @overload
 def map(
+    commands: Iterable[Args | Mapping[str, Any] | LateCommand],
+    *,
+    no_such_parameter: Slip,
+    **options: Any,
+) -> Map[Any, Any, Any]: ...
+@overload
+def map(
     commands: Iterable[Args | Mapping[str, Any] | LateCommand] | Slip,
     *,
     stdout: Slip | Sink = -1,
@@ -2199,6 +2220,12 @@ def pipeline(
     errors: str,
     **options: Unpack[PipelineText],
 ) -> PipelineResult[None]: ...
+@overload
+def pipeline(
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | StageFn,
+    no_such_parameter: Slip,
+    **options: Any,
+) -> PipelineResult[Any]: ...
 @overload
 def pipeline(
     *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | StageFn | Slip,
@@ -2688,6 +2715,12 @@ def spawn_pipeline(
     errors: str,
     **options: Unpack[SpawnPipelineText],
 ) -> PipelineChild[str | None, str | None, str]: ...
+@overload
+def spawn_pipeline(
+    *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | StageFn,
+    no_such_parameter: Slip,
+    **options: Any,
+) -> Any: ...
 @overload
 def spawn_pipeline(
     *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | StageFn | Slip,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import procwright
 
-    from ._types import Args, MaybeNone, Seconds
+    from ._types import Args, MaybeNone, MaybeStages, Seconds
 
 _NOT_MADE = (
     "pass a Result, and a text. check_returncode() of a result raises the right one; in a test, "
@@ -56,9 +56,8 @@ class RunError(subprocess.SubprocessError):
     # subprocess sets these in a constructor of its own.
 
     @property
-    def cmd(self) -> Args:
-        args: Args = self.result.args
-        return args
+    def cmd(self) -> Args | MaybeStages:
+        return self.result.args
 
     @property
     def output(self) -> str | bytes | None:
@@ -126,7 +125,7 @@ class Cancelled(RunError):
     result: procwright._OfEither | MaybeNone
 
     @property
-    def cmd(self) -> Args | None:  # type: ignore[override]
+    def cmd(self) -> Args | MaybeStages | None:
         return None if self.result is None else self.result.args
 
     @property
@@ -155,7 +154,7 @@ class _FailedBefore(CalledProcessError):
         return (failed_before, (self._cmd, self._text))
 
     @property
-    def cmd(self) -> Args:
+    def cmd(self) -> Args | MaybeStages:
         return self._cmd
 
     @property

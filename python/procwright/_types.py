@@ -22,13 +22,16 @@ class Open(Fixed):
     """Of a command: the call says that."""
 
 
-#: A function between two programs of a pipeline: of bytes, of text, of either.
-BytesStageFn = Callable[[IO[bytes]], Iterable[Data] | None]
-TextStageFn = Callable[[IO[str]], Iterable[str | Data] | None]
+#: A function between two programs of a pipeline: of bytes, of text, of either. What it gets is
+#: named as it is, so that one may ask for that, for an `IO`, or for lines alone.
+BytesStageFn = Callable[[io.BufferedReader], Iterable[Data] | None]
+TextStageFn = Callable[[io.TextIOWrapper], Iterable[str | Data] | None]
 StageFn = BytesStageFn | TextStageFn
 #: None where that is so seldom that asking each time would be noise, as of an exit code that
 #: nobody can know. A checker takes it for what is asked of it.
 MaybeNone: TypeAlias = Any
+#: Of what was started: a list of what a stage is, for a pipeline. As above, of a run nobody asks.
+MaybeStages: TypeAlias = Any
 #: The values of an environment. A `Mapping` is of one type of names, not of a union.
 Env = Mapping[str, StrOrBytesPath] | Mapping[bytes, StrOrBytesPath]
 #: What is set and, with None, removed.
@@ -107,9 +110,23 @@ TeeTarget = _Place | WritesBytes | TextFile | IO[str]
 TextTeeTarget = _Place | WritesText | io.RawIOBase | io.BufferedIOBase | IO[bytes]
 #: What either gets, where only the running program knows which it is.
 AnyTeeTarget = _Place | IO[str] | IO[bytes] | TextFile | io.RawIOBase | io.BufferedIOBase
-Tee = TeeTarget | Mapping[Literal["stdout", "stderr"], TeeTarget | None]
-TextTee = TextTeeTarget | Mapping[Literal["stdout", "stderr"], TextTeeTarget | None]
-AnyTee = AnyTeeTarget | Mapping[Literal["stdout", "stderr"], AnyTeeTarget | None]
+#: The keys are "stdout" and "stderr", which is looked at when the program runs: a mapping that a
+#: program makes is one of `str` to a checker.
+Tee = (
+    TeeTarget
+    | Mapping[Literal["stdout", "stderr"], TeeTarget | None]
+    | Mapping[str, TeeTarget | None]
+)
+TextTee = (
+    TextTeeTarget
+    | Mapping[Literal["stdout", "stderr"], TextTeeTarget | None]
+    | Mapping[str, TextTeeTarget | None]
+)
+AnyTee = (
+    AnyTeeTarget
+    | Mapping[Literal["stdout", "stderr"], AnyTeeTarget | None]
+    | Mapping[str, AnyTeeTarget | None]
+)
 
 Stdin = (
     None

@@ -115,7 +115,11 @@ def overloads(function):
             defaults = [ast.unparse(one) for one in node.args.kw_defaults if one is not None]
             written = {one.arg for one in arguments}
             kind = node.args.kwarg.annotation
-            if isinstance(kind, ast.Name):
+            if isinstance(kind, ast.Name) and kind.id == "Any":
+                # For options of which nothing is known, which no call fits that names them.
+                assert "no_such_parameter" in written
+                assert not defaults
+            elif isinstance(kind, ast.Name):
                 # The last, which has each by its name, and takes slips.
                 yield written, {}, defaults
             else:

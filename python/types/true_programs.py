@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import IO, Any, assert_type
 
 from anyio.abc import ByteReceiveStream, ByteSendStream
@@ -288,6 +288,26 @@ def stripped(lines: IO[str]) -> Iterator[str]:
         yield line.strip()
 
 
+def told_as_it_is(lines: io.TextIOWrapper) -> Iterator[str]:
+    yield from lines
+
+
+def bytes_as_they_are(file: io.BufferedReader) -> Iterator[bytes]:
+    yield file.read1()
+
+
+def lines_alone(lines: Iterable[str]) -> list[str]:
+    return sorted(lines)
+
+
+def with_what_a_function_gets() -> None:
+    ls, cat = procwright.cmd("ls"), procwright.cmd("cat")
+    assert_type((ls | told_as_it_is | cat | lines_alone | cat).run(text=True).stdout, str)
+    assert_type((ls | bytes_as_they_are | cat).run().stdout, bytes)
+    assert_type(procwright.pipeline(LS, told_as_it_is, LS, lines_alone, LS, text=True).stdout, str)
+    assert_type(procwright.pipeline(LS, bytes_as_they_are, LS).stdout, bytes)
+
+
 def joined() -> None:
     assert_type(procwright.pipeline(LS, ["head", "-1"]).stdout, bytes)
     text = procwright.pipeline(LS, {"args": ["wc"], "cwd": "/"}, text=True, ok_codes={1: [1]})
@@ -433,6 +453,11 @@ def copies(text: bool) -> None:
     procwright.run(LS, text=True, tee=sys.stdout.buffer)
     procwright.run(LS, text=text, tee=sys.stdout)
     procwright.spawn(LS, tee={"stderr": io.StringIO(), "stdout": io.BytesIO()})
+    wanted = {"stdout": text, "stderr": True}
+    made = {name: io.StringIO() for name, is_wanted in wanted.items() if is_wanted}
+    assert_type(procwright.run(LS, text=True, input="x", tee=made or False).stdout, str)
+    assert_type(procwright.run(LS, tee=made).stdout, bytes)
+    procwright.spawn(LS, text=text, tee=made or False)
     with tempfile.NamedTemporaryFile("w") as file:
         procwright.run(LS, tee=file)
     with open("/dev/null", "wb") as null:
@@ -447,6 +472,26 @@ def one_callback(line: str) -> None:
         assert_type(child.communicate(), tuple[str, str | None])
     other = procwright.spawn(LS, text=True, on_stdout_line=one_callback)
     assert_type(other.stderr, TextReader)
+
+
+def passed_on(commands: list[list[str]], **options: Any) -> list[str]:
+    output: str = procwright.run(LS, text=True, check=True, **options).stdout
+    with procwright.spawn(LS, **options) as child:
+        of_a_child: bytes = child.stdout.readline()
+    of_both: str = procwright.pipeline(LS, ["wc"], text=True, **options).stdout
+    read: tuple[str, str] = procwright.spawn_pipeline(LS, text=True, **options).communicate()
+    found = [
+        ended.check().stdout.rstrip("\n")
+        for ended in procwright.map(commands, ordered=True, text=True, **options)
+    ]
+    return [*found, output, of_a_child.decode(), of_both, *read]
+
+
+async def passed_on_in_a_loop(**options: Any) -> str:
+    async with aio.spawn(LS, text=True, **options) as child:
+        line: str = await child.stdout.readline()
+    output: str = (await aio.run(LS, text=True, **options)).stdout
+    return line + output
 
 
 def options_of_each(line: str, stream: str, index: int) -> None:
@@ -477,6 +522,7 @@ def what_an_error_knows() -> None:
         procwright.pipeline(LS, ["wc"]).check_returncode()
     except CalledProcessError as error:
         print([stage.returncode for stage in error.result.stages])
+        print(error.cmd == [LS, ["wc"]], list(error.result.args) == [LS, ["wc"]])
     try:
         procwright.run(LS, timeout=1)
     except procwright.TimeoutExpired as error:
