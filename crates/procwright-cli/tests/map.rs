@@ -255,6 +255,25 @@ fn options_of_xargs_and_parallel_do_what_they_do_there() {
             &["-k", "--tag", "echo", ":::", "a", "b"],
             "a out | a\nb out | b\n",
         ),
+        (
+            &["-k", "--tagstring", "B-{}", "echo", ":::", "a", "b"],
+            "B-a out | a\nB-b out | b\n",
+        ),
+        (
+            &["-k", "--tagstring=B-{}", "echo", ":::", "a"],
+            "B-a out | a\n",
+        ),
+        (&["--dryrun", "echo", ":::", "a b"], "echo 'a b'\n"),
+        (&["-q", "echo", ":::", "a  b"], "a  b\n"),
+        (&["--quote", "echo", ":::", "a  b"], "a  b\n"),
+        (
+            &["--no-run-if-empty", "--max-args", "1", "echo", ":::", "a"],
+            "a\n",
+        ),
+        (
+            &["--max-args=1", "--max-lines", "1", "echo", ":::", "a"],
+            "a\n",
+        ),
         (&["--halt", "never", "--lb", "echo", ":::", "a"], "a\n"),
         (&["--bar", "--eta", "--progress", "echo", ":::", "a"], "a\n"),
     ] {
@@ -286,7 +305,6 @@ fn what_parallel_has_and_map_has_not_is_refused_with_what_to_type() {
     for (option, typed) in [
         ("--retries", "procwright run --retry 2"),
         ("--resume-failed", "--resume --rerun-failed"),
-        ("--tagstring", "--tag=NAME"),
         ("--shell", "sh -c 'echo \"$0\"' {}"),
         ("-d", "procwright map -0"),
         ("-u", "--live"),

@@ -1,6 +1,6 @@
 //! Options of `procwright map`, and what those of its commands set in their [`Spec`].
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -92,6 +92,7 @@ pub(crate) struct MapArgs {
     /// In the order of their items, as a shell takes them.
     #[arg(
         long,
+        alias = "dryrun",
         conflicts_with_all = ["journal", "report", "report_to"],
         help_heading = "Commands"
     )]
@@ -162,7 +163,7 @@ pub(crate) struct MapArgs {
     pub(crate) ordered: bool,
 
     /// Show the output of failures alone
-    #[arg(long, conflicts_with_all = ["live", "tag"], help_heading = "Output")]
+    #[arg(long, conflicts_with_all = ["live", "tag", "tagstring"], help_heading = "Output")]
     pub(crate) quiet: bool,
 
     /// Show on the terminal how far it is
@@ -235,6 +236,12 @@ pub(crate) struct MapArgs {
 }
 
 impl MapArgs {
+    /// What stands in front of each line.
+    pub(crate) fn tag(&self) -> Option<&OsStr> {
+        let tag = self.tag.as_ref().or(self.habits.tagstring.as_ref());
+        tag.map(OsString::as_os_str)
+    }
+
     /// When failures end it, and how.
     pub(crate) fn halt(&self) -> Halt {
         match self.stop_after_failures {

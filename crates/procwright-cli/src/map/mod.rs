@@ -208,8 +208,7 @@ fn planned(words: Vec<std::ffi::OsString>, args: &MapArgs) -> Result<Planned, St
     let template = Template::of_command(&command, syntax)?;
     code::check(&command, &template)?;
     operators::check(&command, &template)?;
-    let tag = args.tag.as_deref();
-    let tags = tag.map(|tag| Tags::new(tag, syntax)).transpose()?;
+    let tags = args.tag().map(|tag| Tags::new(tag, syntax)).transpose()?;
     check_files(args, &lists)?;
     check_options(command, args)?;
     Ok(Planned {
@@ -221,7 +220,7 @@ fn planned(words: Vec<std::ffi::OsString>, args: &MapArgs) -> Result<Planned, St
 
 /// Whether lines are shown while they come. Those of ordered outputs wait for their turn.
 fn is_live(args: &MapArgs) -> bool {
-    args.live || (args.tag.is_some() && !args.ordered)
+    args.live || (args.tag().is_some() && !args.ordered)
 }
 
 /// The spec of every command, but for its words.

@@ -4,6 +4,7 @@
 //! as an option of [`HabitArgs`], which no help shows. What cannot is refused by its name, with
 //! what to type in its place: [`instead`].
 
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 
 use clap::Args;
@@ -25,6 +26,8 @@ pub(crate) struct HabitArgs {
     #[arg(
         short = 'n',
         short_aliases = ['L', 'N'],
+        long = "max-args",
+        aliases = ["max-lines", "max-replace-args"],
         value_name = "1",
         value_parser = one,
         hide = true
@@ -32,8 +35,16 @@ pub(crate) struct HabitArgs {
     pub(crate) one_item: Option<()>,
 
     /// No command without an item, which is how it always is.
-    #[arg(short = 'r', hide = true)]
+    #[arg(short = 'r', long, hide = true)]
     pub(crate) no_run_if_empty: bool,
+
+    /// No shell reads the words, which is how it always is.
+    #[arg(short = 'q', long, hide = true)]
+    pub(crate) quote: bool,
+
+    /// A tag whose value is a word of its own, as GNU parallel has it.
+    #[arg(long, value_name = "NAME", conflicts_with = "tag", hide = true)]
+    pub(crate) tagstring: Option<OsString>,
 }
 
 /// After how many failures nothing more is to run.
@@ -82,7 +93,6 @@ pub(super) fn instead(name: &str) -> Option<&'static str> {
         "--resume-failed" | "--retry-failed" => {
             "--resume --rerun-failed, with the --journal of the map before"
         }
-        "--tagstring" => "--tag=NAME, in which placeholders may stand",
         "--ungroup" | "-u" | "--latest-line" | "--ll" => {
             "--live, which shows whole lines as they come"
         }
@@ -91,9 +101,7 @@ pub(super) fn instead(name: &str) -> Option<&'static str> {
         "--shell" | "-c" => {
             "ask for a shell by name, with the item behind its line: sh -c 'echo \"$0\"' {}"
         }
-        "--quote" | "-q" | "--shell-quote" => {
-            "leave it out: no shell reads the words; --quiet shows the output of failures alone"
-        }
+        "--shell-quote" => "leave it out: no shell reads the words",
         "--verbose" | "-v" | "-t" => {
             "--dry-run prints the commands; PROCWRIGHT_TRACE=1 shows each start and end"
         }
@@ -116,7 +124,6 @@ pub(super) fn instead(name: &str) -> Option<&'static str> {
             "no item is a name: leave it and the first item of each list out, and write {1} for \
              an item of the first list, {2} for one of the second"
         }
-        "--dryrun" => "--dry-run",
         "--jl" => "--joblog FILE, beside --journal FILE",
         "--shebang" | "--hashbang" | "--shebang-wrap" => {
             "a script has its items behind the call: procwright map CMD {} <<'END'"
@@ -146,9 +153,7 @@ pub(super) fn instead(name: &str) -> Option<&'static str> {
         "--xargs" | "-X" | "-m" | "-x" | "--max-chars" | "-s" | "--exit" => {
             "a command gets one item: leave it out; several at once can be had by xargs alone"
         }
-        "--max-args" | "--max-lines" | "--max-replace-args" | "-l" | "--no-run-if-empty" => {
-            "leave it out: a command gets one item, and without items nothing is run"
-        }
+        "-l" => "leave it out: a command gets one item",
         "--results" | "--res" | "--files" | "--output-as-files" | "--outputasfiles"
         | "--keep-full" | "--log" => {
             "have each command keep its own: procwright map procwright run --keep-full {#}.out \
