@@ -126,7 +126,8 @@ CHILD = {
     **dict.fromkeys(("getsid", "sid"), "os.getsid(child.pid) tells it"),
     "pipe": "spawn(args, stdin=child.stdout) reads it; spawn_pipeline(*stages) joins programs",
     "ppid": "it is ours: os.getpid()",
-    "read_nonblocking": "use stdout.read1(timeout=...)",
+    "read_nonblocking": "use stdout.read1(timeout=...) of a child with text=True; of bytes "
+    "procwright.wait([child.stdout], timeout=...), and then stdout.read1()",
     "read": "use stdout.read()",
     "read1": "use stdout.read1(), which has a timeout",
     "readline": "use stdout.readline(), which has a timeout",
@@ -136,7 +137,8 @@ CHILD = {
     "running": "use poll() is None",
     "send": "use stdin.write(), of a child with stdin=PIPE",
     "sendcontrol": 'use stdin.write("\\x03") for Ctrl-C, of a child with pty=True and stdin=PIPE',
-    "sendeof": "use stdin.close()",
+    "sendeof": 'use stdin.write("\\x04") of a child with pty=True, behind which more can be '
+    "written; stdin.close() is the end of all",
     "sendline": 'use stdin.write(line + "\\n"), of a child with stdin=PIPE',
     "eof": "poll() is not None once it has ended; read1() gives what is empty at the end",
     "flag_eof": "poll() is not None once it has ended; read1() gives what is empty at the end",
@@ -314,6 +316,7 @@ SAID = {
     "opts": "use options",
     "output": "use run().stdout",
     "pipe": "join commands by |",
+    "setenv": "use with_options(extra_env=...)",
     "popen": "use spawn()",
     "Popen": "use spawn()",
     "read": "use run(text=True, check=True).stdout",

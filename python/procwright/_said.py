@@ -82,7 +82,8 @@ class _Said:
             raise _redirected(self, f".run(stdin=pathlib.Path({shown(other)}))")
 
         def __lshift__(self, other):
-            raise _redirected(self, f".run(input={shown(other)})")
+            as_text = ", text=True" if isinstance(other, str) else ""
+            raise _redirected(self, f".run(input={shown(other)}{as_text})")
 
         def __and__(self, other):
             # plumbum has an object for each way.

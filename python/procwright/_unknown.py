@@ -154,7 +154,7 @@ _HABITS: dict[str, str | tuple[str, str]] = {
         "spawn() it, and iterate over child.stdout",
         "procwright.wait([child.stdout], timeout=0) says whether something is there",
     ),
-    "iter": ("take result.stdout.splitlines(), or pass on_line", "iterate over child.stdout"),
+    "iter": ("iterate over spawn(args).stdout, or pass on_line", "iterate over child.stdout"),
     "limiter": _LIMITER,
     "lines": ("take result.stdout.splitlines(), or pass on_line", "iterate over child.stdout"),
     "log": _FILE,

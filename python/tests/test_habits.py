@@ -1099,3 +1099,24 @@ def test_names_of_others_are_told_where_they_are_imported():
             pytest.importorskip("anyio")
         with pytest.raises(ImportError, match=re.escape(hint)):
             exec(f"from {module} import {name}")
+
+
+def test_what_is_advised_goes_through():
+    """The advice for a name of others is one that runs, and leads to no second error."""
+    for data in ("x", b"x"):
+        with pytest.raises(TypeError) as caught:
+            procwright.cmd("cat") << data
+        advised = str(caught.value).partition(": use ")[2]
+        assert eval(f"procwright.cmd('cat'){advised}").stdout == data
+    with pytest.raises(AttributeError, match=r"use with_options\(extra_env=\.\.\.\)"):
+        procwright.cmd("cat").setenv  # noqa: B018
+    with pytest.raises(InvalidValue, match=r"iterate over spawn\(args\)\.stdout"):
+        procwright.run(["ls"], _iter=True)
+    with procwright.spawn(["cat"], stdin=PIPE, pty=True) as child:
+        with pytest.raises(AttributeError, match=r'use stdin\.write\("\\x04"\)'):
+            child.sendeof  # noqa: B018
+        with pytest.raises(AttributeError, match=r"of bytes procwright\.wait\("):
+            child.read_nonblocking  # noqa: B018
+        child.stdin.write(b"a\n")
+        assert procwright.wait([child.stdout], timeout=60).done == [child.stdout]
+        assert child.stdout.read1()
