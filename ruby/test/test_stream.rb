@@ -286,6 +286,19 @@ class TestStream < Minitest::Test
     assert_raises(IOError) { reader.to_io }
   end
 
+  def test_what_has_come_goes_on_at_once
+    # The first never ends.
+    Procwright.spawn("sh", "-c", "echo a; echo b; exec sleep 1000") do |first|
+      assert_equal "a\n", Procwright.run("head", "-1", stdin: first.stdout).stdout
+      first.stop("KILL")
+    end
+    Procwright.spawn("sh", "-c", "echo a; echo b; exec sleep 1000") do |first|
+      assert_equal "a\n", first.stdout.gets
+      assert_equal "b\n", Procwright.run("head", "-1", stdin: first.stdout).stdout
+      first.stop("KILL")
+    end
+  end
+
   def test_a_pipe_of_which_a_part_is_here_is_handed_on_with_that_or_not_at_all
     child = Procwright.spawn("printf", "ready now\\nrest\\n", overflow: :block)
     child.wait

@@ -185,6 +185,10 @@ module Procwright
     # read, and the line's end if nothing else is behind it; what is behind the match stays, on
     # its line too. A match of nothing takes the line. `/ready\n/` waits for the end of the line.
     #
+    # A search that finds nothing has read all whole lines that came, of which its error has the
+    # last; a line without its end stays for the next. So who waits for one of several things says
+    # all in one pattern.
+    #
     # @param pattern [Regexp, String]
     # @param timeout [Numeric, nil] seconds
     # @param stream [Symbol, nil] `:stdout`, `:stderr`, nil for both
