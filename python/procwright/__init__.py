@@ -74,6 +74,7 @@
 #   _stream_errors                       exceptions of streams
 #   _map_errors                          the exception of a map's journal
 #   _journal                             the file by which a map knows what was done
+#   _plain_file                          whether a descriptor has what its file reads or writes
 #   _arguments, _timeout                 values of parameters; seconds
 #   _pickled                             places of pickled invitations that nobody loads
 #   _hinted                              methods that tell of parameters of others

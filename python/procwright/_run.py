@@ -107,10 +107,12 @@ def run(
         What the program reads. `input` is the data itself. `stdin` is a path
         object, a file or descriptor (which the program reads itself), an iterable
         of bytes or an object with `read()` (which are read on a thread of its
-        own), INHERIT, or None or DEVNULL for nothing.
+        own), INHERIT, or None or DEVNULL for nothing. What is no plain file, such as
+        that of `gzip.open`, is read by its `read()`.
     stdout, stderr
         CAPTURE, INHERIT (or None), DEVNULL, a path, a file or descriptor (which
-        the program writes itself); for stderr also STDOUT.
+        the program writes itself); for stderr also STDOUT. What is no plain file is
+        refused: it goes into `tee`.
     env, extra_env
         The whole environment; what is set, or with None removed, on top of it.
     cwd, user, group, extra_groups, umask, nice, process_group, start_new_session, pass_fds

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import os
 
 from ._arguments import codec, data, encoded, is_async, number, refuse_closed
 from ._invalid import bad_type, bad_value
+from ._plain_file import as_it_comes, behind, has_read_ahead, is_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -134,7 +134,9 @@ def source(stdin: Any, decoding: tuple[str, str] | None) -> tuple[str, object]:
     refuse_closed("stdin", stdin)
     fd = _fileno("stdin", stdin)
     if fd is not None:
-        return _descriptor("stdin", fd)
+        fd = descriptor("stdin", fd)
+        if is_plain(stdin, "read") and not has_read_ahead(stdin):
+            return "fd", fd
     if _is_result(stdin):
         raise bad_type("stdin", stdin, _RESULT)
     if hasattr(stdin, "pid") and hasattr(stdin, "stdout"):
@@ -148,7 +150,7 @@ def source(stdin: Any, decoding: tuple[str, str] | None) -> tuple[str, object]:
     if hasattr(stdin, "_hand_on"):
         return "iterator", _HandedOn(stdin, decoding).__next__
     if hasattr(stdin, "read"):
-        return "iterator", _chunks(_what_has_come(stdin), decoding).__next__
+        return "iterator", _chunks(as_it_comes(stdin), decoding).__next__
     if hasattr(stdin, "__iter__") or hasattr(stdin, "__next__"):
         pieces = iter(stdin)
         if decoding is not None:
@@ -204,11 +206,19 @@ def _sink(name: str, target: Any) -> tuple[str, object]:
         elif hasattr(target, "handlers"):
             hint += f"; on_{name}_line=lambda line: log.info(line) hands lines to a logger"
         raise bad_type(name, target, hint)
-    flush = getattr(target, "flush", None)
+    fd = descriptor(name, fd)
+    if not is_plain(target, "write"):
+        hint = (
+            "the program would write past it, to the descriptor below: pass "
+            f"tee={{{name!r}: it}}, for which {name} has to be captured, or its fileno() where "
+            "that is what is meant"
+        )
+        raise bad_type(name, target, hint)
+    flush = getattr(behind(target, "flush"), "flush", None)
     if flush is not None:
         # Our earlier writes have to stand before what the program writes.
         flush()
-    return _descriptor(name, fd)
+    return "fd", fd
 
 
 def _named(function: Any) -> str:
@@ -280,22 +290,6 @@ def _encode(text: str, decoding: tuple[str, str]) -> bytes:
 def _encoded(pieces: Iterator[Any], decoding: tuple[str, str]) -> Iterator[Any]:
     for piece in pieces:
         yield _encode(piece, decoding) if isinstance(piece, str) else piece
-
-
-def _what_has_come(file: Any) -> Callable[[int], bytes | str | None]:
-    """Reads from a file what has come: `read` of one with a buffer waits until there is as much as
-    it is asked for, so that a program saw nothing of a source that goes on."""
-    if isinstance(file, io.TextIOBase) and not isinstance(file, io.StringIO):
-        # How much it has decoded it does not tell, so that a line is the least that can be asked
-        # for. Reading what is underneath would lose what it has decoded, and its newlines.
-        readline: Callable[[int], str] = file.readline
-        return readline
-    read: Callable[[int], bytes | str | None] = file.read
-    read1: Callable[[int], bytes | None] | None = getattr(file, "read1", None)
-    if read1 is None:
-        return read
-    # Of a file that does not block `read1` gives nothing as it does at the end. `read` knows.
-    return lambda size: read1(size) or read(size)
 
 
 def _chunks(
