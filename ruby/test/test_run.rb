@@ -6,6 +6,8 @@ require "pathname"
 require "tmpdir"
 require "stringio"
 require "tempfile"
+require "fileutils"
+require "zlib"
 
 class TestRun < Minitest::Test
   def test_codes_that_are_no_failure
@@ -278,6 +280,56 @@ class TestRun < Minitest::Test
     assert_predicate other.wait, :success?
     endless = Enumerator.new { |to| loop { to << ("x" * 10_000) } }
     assert_predicate Procwright.run(CHILD, "exit", "0", stdin: endless), :success?
+  end
+
+  def test_what_it_reads_of_an_object_that_is_more_than_its_descriptor
+    path = File.join(Dir.mktmpdir, "data.gz")
+    Zlib::GzipWriter.open(path) { |file| file.write("b\na\n") }
+    Zlib::GzipReader.open(path) { |file| assert_equal "b\na\n", Procwright.run(CHILD, "cat", stdin: file).stdout }
+    Zlib::GzipReader.open(path) do |file|
+      assert_equal "b\na\n", Procwright.pipeline([CHILD, "cat"], [CHILD, "cat"], stdin: file).stdout
+    end
+    Zlib::GzipReader.open(path) do |file|
+      assert_raises(Procwright::InvalidValue) { Procwright.spawn(CHILD, "cat", stdin: file) }
+    end
+  ensure
+    FileUtils.rm_rf(File.dirname(path))
+  end
+
+  def test_it_reads_on_where_ruby_was
+    Tempfile.create do |file|
+      file.write("1\n2\n3\n")
+      file.rewind
+      file.gets
+      assert_equal "2\n3\n", Procwright.run(CHILD, "cat", stdin: file).stdout
+      file.rewind
+      file.gets
+      child = Procwright.spawn(CHILD, "cat", stdin: file)
+      assert_equal "2\n3\n", child.communicate.first
+    end
+    Tempfile.open do |file|
+      file.write("1\n2\n")
+      file.rewind
+      file.gets
+      assert_equal "2\n", Procwright.run(CHILD, "cat", stdin: file).stdout
+    end
+  end
+
+  def test_what_changes_what_is_written_to_it_gets_it_by_tee
+    path = File.join(Dir.mktmpdir, "data.gz")
+    %i[stdout stderr].each do |name|
+      Zlib::GzipWriter.open(path) do |file|
+        [:run, :spawn, :pipeline].each do |call|
+          argv = call == :pipeline ? [[CHILD, "no-such-role"]] : [CHILD, "no-such-role"]
+          error = assert_raises(Procwright::InvalidValue) { Procwright.public_send(call, *argv, name => file) }
+          assert_includes error.message, "pass tee: { #{name}: it }"
+        end
+        Procwright.run(CHILD, "says", name == :stdout ? "out:plain\\n" : "err:plain\\n", tee: { name => file })
+      end
+      assert_equal "plain\n", Zlib::GzipReader.open(path, &:read)
+    end
+  ensure
+    FileUtils.rm_rf(File.dirname(path))
   end
 
   def test_what_its_source_raises_ends_the_run

@@ -567,8 +567,11 @@ module Procwright
         hint = "pass the data itself as input:, or the name of a file as Pathname(...)"
         Arguments.refuse("stdin", source, hint)
       else
-        number = Arguments.descriptor_of("stdin", source)
-        return [:fd, number] if number
+        number = Arguments.descriptor_of("stdin", source) if PlainIO.reads?(source)
+        if number
+          PlainIO.give_back(source)
+          return [:fd, number]
+        end
         return [:file, source.to_path] if source.respond_to?(:to_path)
 
         Arguments.refuse_closed("stdin", source)
@@ -597,6 +600,7 @@ module Procwright
       else
         number = Arguments.descriptor_of(name, target)
         if number
+          refuse_past(name, target) unless PlainIO.writes?(target)
           # Output that Ruby has buffered stands before that of the program.
           target.flush if target.respond_to?(:flush)
           return [:fd, number]
@@ -605,6 +609,13 @@ module Procwright
 
         Arguments.refuse(name, target, "pass :capture, :inherit, :null, a path, an IO or a descriptor")
       end
+    end
+
+    # Refuses what changes what is written to it, as a Zlib::GzipWriter does.
+    def refuse_past(name, target)
+      hint = "the program would write past it, to the descriptor below: pass tee: { #{name}: it }, for which " \
+             "#{name} has to be captured, or its to_io where that is what is meant"
+      Arguments.refuse(name, target, hint)
     end
 
     # Refuses what is a shell's redirection, and would be the name of a file here.

@@ -31,7 +31,7 @@ module Procwright
       return false if [IO, String, Array, Hash].any? { |kind| source.is_a?(kind) }
       # What has a descriptor is read by the program itself, unless a part of it is here.
       return true if source.respond_to?(:holds_back?) && source.holds_back?
-      return false if source.respond_to?(:to_io) || source.respond_to?(:to_path)
+      return false if source.respond_to?(:to_path) || (source.respond_to?(:to_io) && PlainIO.reads?(source))
 
       %i[readpartial read each].any? { |name| source.respond_to?(name) }
     end

@@ -62,7 +62,7 @@ module Procwright
     end
 
     def add_object(plan, name, target, number)
-      descriptor = Arguments.descriptor_of(name, target)
+      descriptor = Arguments.descriptor_of(name, target) if PlainIO.writes?(target)
       if descriptor
         # Output that Ruby has buffered stands before that of the program.
         target.flush if target.respond_to?(:flush)
