@@ -247,6 +247,14 @@ class Child(Streams[Out, Err, In, Both]):
         child._raise_stopped(result)
         return result
 
+    def check_returncode(self) -> None:
+        """Raises `CalledProcessError` unless it has ended with code 0, or one of its `ok_codes`.
+
+        As `procwright.Child.check_returncode`, for afterwards: it reads nothing, so that another
+        task may read the outputs. Does not wait, and is not awaited.
+        """
+        self._child.check_returncode()
+
     if TYPE_CHECKING:
 
         @overload

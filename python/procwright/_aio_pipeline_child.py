@@ -178,6 +178,14 @@ class PipelineChild(PipelineStreams[Out, Err, In]):
         """
         return await self._finished(None, timeout)
 
+    def check_returncode(self) -> None:
+        """Raises `CalledProcessError` unless it was a success by its rule.
+
+        As `procwright.PipelineChild.check_returncode`, for afterwards: it reads nothing. Does not
+        wait, and is not awaited.
+        """
+        self._child.check_returncode()
+
     async def _finished(self, input: Any, timeout: Seconds | None) -> PipelineResult[Any]:
         if self._child._result is None:
             with OF_ANYIO, self._child._alone(busy), ExitStack() as held:

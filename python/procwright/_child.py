@@ -543,6 +543,21 @@ class Child(Streams[Out, Err, In, Both]):
         self._raise_stopped(result)
         return result
 
+    def check_returncode(self) -> None:
+        """Raises `CalledProcessError` unless it has ended with code 0, or one of its `ok_codes`.
+
+        For afterwards, as behind `wait()` or a `with` block: raises InvalidValue while it is alive.
+        Reads nothing, so that somebody else may read its outputs: the error's `result` has of
+        these what `communicate()` or `result()` had read. If it was stopped for a limit, raises
+        what `wait` does, and otherwise what `check_returncode()` of its `result()` would.
+        """
+        self._raise_failure()
+        result = self._past_result()
+        if result is None:
+            raise not_ended(self._command())
+        self._raise_stopped(result)
+        result.check_returncode()
+
     def _finish(self) -> Result[Any, Any, Any]:
         """The result, once all is read."""
         if self._result is None:
@@ -827,6 +842,11 @@ def _bytes_read(stream: Any) -> int:
         return 0
     read: int = figures.bytes_out
     return read
+
+
+def not_ended(command: str) -> InvalidValue:
+    """The error for who asks whether something has failed that goes on."""
+    return InvalidValue(f"{command} has not ended, and so has not failed: wait() first")
 
 
 def read_so_far(talk: _core.Communication | None) -> Sequence[bytes | None] | None:

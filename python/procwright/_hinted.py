@@ -73,7 +73,7 @@ HINTS: dict[str, dict[str, str]] = {
     "communicate": {
         "encoding": _OF_TEXT,
         "text": _OF_TEXT,
-        "check": "call result().check_returncode() behind it",
+        "check": "call check_returncode() behind it",
     },
     "kill": {
         "sig": "use send_signal('INT')",
@@ -119,7 +119,7 @@ HINTS: dict[str, dict[str, str]] = {
         "sort_keys": "use json.dumps(x.to_dict(), sort_keys=True)",
         "ensure_ascii": "use json.dumps(x.to_dict(), ensure_ascii=True)",
     },
-    "wait": {"check": "call result().check_returncode()", "signal": "use stop(), which waits"},
+    "wait": {"check": "call check_returncode() behind it", "signal": "use stop(), which waits"},
     "wait_for": {
         "flags": "pass re.compile(pattern, flags)",
         "regex": "it is the first argument, pattern",

@@ -98,7 +98,7 @@ CHILD = {
     **dict.fromkeys(("children", "cpu_percent", "cpu_times", "memory_info"), _BY_PSUTIL),
     "buffer": "stdout.read1() gives what has come",
     "cancel": "use stop()",
-    "check": "use result().check_returncode()",
+    "check": "use check_returncode()",
     "close": "use stop(), or leave its with block; a stream has close() of its own",
     "cmd": "use args",
     "command": "use args",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from weakref import ref
 
 from . import _core
-from ._child import LeftOff, encoded_input, open_stream, read_so_far
+from ._child import LeftOff, encoded_input, not_ended, open_stream, read_so_far
 from ._errors import WaitTimeout
 from ._generic import Err, Generic, In, Out
 from ._held import Alone
@@ -240,6 +240,21 @@ class PipelineChild(PipelineStreams[Out, Err, In]):
         result is the same.
         """
         return self._finished(None, timeout)
+
+    def check_returncode(self) -> None:
+        """Raises `CalledProcessError` unless it was a success by its rule.
+
+        For afterwards, as behind `wait()` or a `with` block: raises InvalidValue while it goes on.
+        Reads nothing, so that somebody else may read its outputs: the error's `result` has of
+        these what `communicate()` or `result()` had read. If all were stopped for a limit or by a
+        `Cancel`, raises what `wait` does.
+        """
+        self._raise_failure()
+        past = self._ended()
+        if past is None:
+            raise not_ended(self._command())
+        self._raise_stopped(past)
+        past.check_returncode()
 
     def _finished(self, input: Any, timeout: Seconds | None) -> PipelineResult[Any]:
         if self._result is not None:
