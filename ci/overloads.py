@@ -13,6 +13,10 @@ takes it for the one that was meant, and tells of a slip in one line, where it w
 
 The one before the last is for `**options` that are `Any`: it needs a parameter that nobody can
 give by name. Of all others that fit pyright takes the last, where mypy makes `Any` of what differs.
+
+The options by which no type is chosen have one type in all overloads, and so are a `Slip` in all:
+a call in which one of them is Any fits the last overload too, and where that has another type for
+it a type checker takes what comes back for Any.
 """
 
 import ast
@@ -89,7 +93,7 @@ HEAD = """\
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Executor
 from signal import Signals
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypedDict, overload
 
 from typing_extensions import Unpack
 
@@ -112,7 +116,9 @@ from ._types import (
     StageFn,
     Stdin,
     StrOrBytesPath,
+    Tee,
     TextStageFn,
+    TextTee,
 )
 
 __all__ = ["map", "pipeline", "run", "spawn", "spawn_pipeline"]
@@ -123,19 +129,6 @@ IMPORTS = [
     "from ._event import Event",
     "from ._fan import Fan",
     "from ._journal import Journal",
-    """\
-from ._keywords import (
-    MapBytes,
-    MapText,
-    PipelineBytes,
-    PipelineText,
-    RunBytes,
-    RunText,
-    SpawnBytes,
-    SpawnPipelineBytes,
-    SpawnPipelineText,
-    SpawnText,
-)""",
     "from ._late import LateCommand, LatePipeline",
     "from ._overflow import Overflow",
     "from ._piece import Piece",
@@ -150,21 +143,49 @@ def head(**own):
 
 
 def keywords():
-    """The types of the options by which no type is chosen, by class and name, as they stand in
-    `_keywords.py`."""
-    found = {"TypedDict": {}}
+    """The options by which no type is chosen: of each class of `_keywords.py` the bases, and the
+    types by name."""
     source = (PACKAGE / "_keywords.py").read_text()
-    for one in ast.parse(source).body:
-        if isinstance(one, ast.ClassDef):
-            fields = found[one.name] = {}
-            for base in one.bases:
-                fields |= found[ast.unparse(base)]
-            for field in one.body:
-                if isinstance(field, ast.AnnAssign):
-                    fields[field.target.id] = ast.get_source_segment(
-                        source, field.annotation
-                    )
-    return found
+    return {
+        one.name: (
+            [base.id for base in one.bases],
+            {
+                field.target.id: ast.get_source_segment(source, field.annotation)
+                for field in one.body
+                if isinstance(field, ast.AnnAssign)
+            },
+        )
+        for one in ast.parse(source).body
+        if isinstance(one, ast.ClassDef)
+    }
+
+
+def options_of(name):
+    """The types of the options of a class by name, those that it inherits among them."""
+    if name == "TypedDict":
+        return {}
+    bases, own = keywords()[name]
+    found = {}
+    for base in bases:
+        found |= options_of(base)
+    return found | own
+
+
+def or_slip(parameter):
+    """A parameter that is a slip besides, as the formatter breaks its line."""
+    line = f"    {parameter.replace(': ', ': Slip | ', 1)}"
+    return line if len(line) < 100 else line.replace(" | ", "\n    | ")
+
+
+def slipping():
+    """The classes of options for overloads, in which each is a slip besides."""
+    for name, (bases, own) in keywords().items():
+        # The last overload names each option, and commands are other functions'.
+        if not name.endswith(("Any", "Options", "MapCommand")):
+            bases = [base if base == "TypedDict" else f"_{base}" for base in bases]
+            lines = [f"class _{name}({', '.join(bases)}, total=False):"]
+            lines += [or_slip(f"{option}: {kind}") for option, kind in own.items()]
+            yield "\n".join([*lines, ""])
 
 
 def keywords_only(first):
@@ -176,15 +197,10 @@ def last(name, parameters, options, gives, first="args: Args | LateCommand"):
     """The overload for what only the running program knows, and for slips."""
     parameters = [*parameters]
     parameters += [
-        f"{option}: {kind} = ..." for option, kind in keywords()[options].items()
+        f"{option}: {kind} = ..." for option, kind in options_of(options).items()
     ]
     lines = ["@overload", f"def {name}(", f"    {first} | Slip,", *keywords_only(first)]
-    for parameter in parameters:
-        taken, default = parameter.split(" = ")
-        parameter, kind = taken.split(": ", 1)
-        line = f"    {parameter}: Slip | {kind} = {default},"
-        # As the formatter breaks it.
-        lines.append(line if len(line) <= 100 else line.replace(" | ", "\n    | "))
+    lines += [f"{or_slip(parameter)}," for parameter in parameters]
     lines.append("    **no_such_parameter: Slip,")
     return "\n".join([*lines, f") -> {gives}: ..."])
 
@@ -204,7 +220,7 @@ def overload(name, parameters, options, gives, first="args: Args | LateCommand[O
     lines = ["@overload", f"def {name}(", f"    {first},", *keywords_only(first)]
     lines += [f"    {parameter}," for parameter in parameters]
     return "\n".join(
-        [*lines, f"    **options: Unpack[{options}],", f") -> {gives}: ..."]
+        [*lines, f"    **options: Unpack[_{options}],", f") -> {gives}: ..."]
     )
 
 
@@ -329,6 +345,7 @@ def main():
     files = {
         "_overloads.pyi": [
             head(Child="_child", Map="_map", PipelineChild="_pipeline_child"),
+            *slipping(),
             *runs(),
             *spawns(),
             *maps(),
@@ -342,6 +359,7 @@ def main():
                 Map="_aio_map",
                 PipelineChild="_aio_pipeline_child",
             ),
+            *slipping(),
             *awaited(runs()),
             *spawns(),
             *maps(),

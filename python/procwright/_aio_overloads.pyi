@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Executor
 from signal import Signals
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypedDict, overload
 
 from typing_extensions import Unpack
 
@@ -14,18 +14,6 @@ from ._aio_pipeline_child import PipelineChild
 from ._event import Event
 from ._fan import Fan
 from ._journal import Journal
-from ._keywords import (
-    MapBytes,
-    MapText,
-    PipelineBytes,
-    PipelineText,
-    RunBytes,
-    RunText,
-    SpawnBytes,
-    SpawnPipelineBytes,
-    SpawnPipelineText,
-    SpawnText,
-)
 from ._late import LateCommand, LatePipeline
 from ._overflow import Overflow
 from ._piece import Piece
@@ -48,10 +36,150 @@ from ._types import (
     StageFn,
     Stdin,
     StrOrBytesPath,
+    Tee,
     TextStageFn,
+    TextTee,
 )
 
 __all__ = ["map", "pipeline", "run", "spawn", "spawn_pipeline"]
+
+class _Program(TypedDict, total=False):
+    shell: Slip | bool | StrOrBytesPath
+    env: Slip | Env | None
+    extra_env: Slip | ExtraEnv | None
+    cwd: Slip | StrOrBytesPath | None
+    user: Slip | str | int | None
+    group: Slip | str | int | None
+    extra_groups: Slip | Iterable[str | int] | None
+    umask: Slip | int | None
+    rlimits: Slip | Mapping[str, int | tuple[int, int]] | None
+    nice: Slip | int | None
+    process_group: Slip | int | None
+    start_new_session: Slip | bool
+    die_with_parent: Slip | bool | str | int
+    blocked_signals: Slip | Iterable[str | int] | None
+    ignored_signals: Slip | Iterable[str | int] | None
+    default_signals: Slip | Iterable[str | int] | None
+    cpu_affinity: Slip | Iterable[int] | None
+    sched_policy: Slip | str | None
+    ionice: Slip | str | None
+    oom_score_adj: Slip | int | None
+    cgroup: Slip | StrOrBytesPath | None
+    chroot: Slip | StrOrBytesPath | None
+    no_new_privs: Slip | bool
+    new_keyring: Slip | bool
+    pass_fds: Slip | Iterable[int]
+    liveness: Slip | bool
+    stop: Slip | _core.Stop | str | Signals | None
+
+class _Limits(TypedDict, total=False):
+    timeout: Slip | Seconds | None
+    idle_timeout: Slip | Seconds | None
+    until: Slip | str
+    ok_codes: Slip | Collection[int] | None
+    limit: Slip | int | str | _core.Limit | None
+    keep_full: Slip | StrOrBytesPath | None
+
+class _Common(_Program, _Limits, total=False):
+    on_timeout: Slip | Literal["raise", "return"]
+    cancel: Slip | _core.Cancel | None
+    max_length: Slip | int | None
+    too_long: Slip | Literal["split", "fail"]
+    on_event: Slip | Callable[[Event], object] | None
+    input_wanted: Slip | bool
+
+class _Call(_Program, _Limits, total=False):
+    stdin: Slip | Stdin
+
+class _Run(_Common, _Call, total=False):
+    check: Slip | bool
+    explain_after: Slip | Seconds | None
+
+class _RunBytes(_Run, total=False):
+    input: Slip | Data | None
+    tee: Slip | Tee
+    on_line: Slip | Callable[[bytes], object] | None
+    on_stdout_line: Slip | Callable[[bytes], object] | None
+    on_stderr_line: Slip | Callable[[bytes], object] | None
+
+class _RunText(_Run, total=False):
+    input: Slip | Data | str | None
+    tee: Slip | TextTee
+    on_line: Slip | Callable[[str], object] | None
+    on_stdout_line: Slip | Callable[[str], object] | None
+    on_stderr_line: Slip | Callable[[str], object] | None
+
+class _MapRules(_Call, total=False):
+    parallel: Slip | int | None
+    ordered: Slip | bool
+    ahead: Slip | int | None
+    stop_after_failures: Slip | int | None
+    deadline: Slip | Seconds | None
+    journal: Slip | StrOrBytesPath | Journal | None
+    executor: Slip | Executor | None
+    cancel: Slip | _core.Cancel | None
+    on_event: Slip | Callable[[Event], object] | None
+
+class _MapBytes(_MapRules, total=False):
+    input: Slip | Data | None
+    on_line: Slip | Callable[[bytes, Literal["stdout", "stderr"], int], object] | None
+
+class _MapText(_MapRules, total=False):
+    input: Slip | Data | str | None
+    on_line: Slip | Callable[[str, Literal["stdout", "stderr"], int], object] | None
+
+class _Spawn(_Common, total=False):
+    overflow: Slip | Overflow | Literal["spill", "block", "drop_oldest", "drop_newest", "fail"]
+    stall_after: Slip | Seconds | None
+    channel: Slip | Literal["from_child", "to_child"] | None
+    detach: Slip | bool
+
+class _SpawnBytes(_Spawn, total=False):
+    input: Slip | Data | None
+    tee: Slip | Tee
+
+class _SpawnText(_Spawn, total=False):
+    input: Slip | Data | str | None
+    tee: Slip | TextTee
+
+class _Pipeline(_Program, total=False):
+    stdin: Slip | Stdin
+    stderr: Slip | Sink
+    limit: Slip | int | str | _core.Limit | None
+    timeout: Slip | Seconds | None
+    idle_timeout: Slip | Seconds | None
+    success: Slip | Literal["forgiving", "strict", "last"]
+    ok_codes: Slip | Mapping[int, Iterable[int]] | None
+    elastic: Slip | bool | Overflow | Mapping[int, bool | Overflow]
+    check: Slip | bool
+    on_timeout: Slip | Literal["raise", "return"]
+    cancel: Slip | _core.Cancel | None
+    on_event: Slip | Callable[[Event], object] | None
+
+class _SpawnPipeline(_Program, total=False):
+    limit: Slip | int | str | _core.Limit | None
+    timeout: Slip | Seconds | None
+    idle_timeout: Slip | Seconds | None
+    success: Slip | Literal["forgiving", "strict", "last"]
+    ok_codes: Slip | Mapping[int, Iterable[int]] | None
+    elastic: Slip | bool | Overflow | Mapping[int, bool | Overflow]
+    overflow: Slip | Overflow | Literal["spill", "drop_oldest", "drop_newest", "fail"]
+    stall_after: Slip | Seconds | None
+    on_timeout: Slip | Literal["raise", "return"]
+    cancel: Slip | _core.Cancel | None
+    on_event: Slip | Callable[[Event], object] | None
+
+class _SpawnPipelineBytes(_SpawnPipeline, total=False):
+    input: Slip | Data | None
+
+class _SpawnPipelineText(_SpawnPipeline, total=False):
+    input: Slip | Data | str | None
+
+class _PipelineBytes(_Pipeline, total=False):
+    input: Slip | Data | None
+
+class _PipelineText(_Pipeline, total=False):
+    input: Slip | Data | str | None
 
 @overload
 async def run(
@@ -64,7 +192,7 @@ async def run(
     text: Literal[False] = False,
     encoding: None = None,
     errors: None = None,
-    **options: Unpack[RunBytes],
+    **options: Unpack[_RunBytes],
 ) -> Result[bytes, bytes, None]: ...
 @overload
 async def run(
@@ -77,7 +205,7 @@ async def run(
     text: Literal[False] = False,
     encoding: None = None,
     errors: None = None,
-    **options: Unpack[RunBytes],
+    **options: Unpack[_RunBytes],
 ) -> Result[bytes, None, None]: ...
 @overload
 async def run(
@@ -90,7 +218,7 @@ async def run(
     text: Literal[False] = False,
     encoding: None = None,
     errors: None = None,
-    **options: Unpack[RunBytes],
+    **options: Unpack[_RunBytes],
 ) -> Result[None, bytes, None]: ...
 @overload
 async def run(
@@ -103,7 +231,7 @@ async def run(
     text: Literal[False] = False,
     encoding: None = None,
     errors: None = None,
-    **options: Unpack[RunBytes],
+    **options: Unpack[_RunBytes],
 ) -> Result[None, None, None]: ...
 @overload
 async def run(
@@ -116,7 +244,7 @@ async def run(
     text: Literal[False] = False,
     encoding: None = None,
     errors: None = None,
-    **options: Unpack[RunBytes],
+    **options: Unpack[_RunBytes],
 ) -> Result[bytes, bytes, list[Piece[bytes]]]: ...
 @overload
 async def run(
@@ -129,7 +257,7 @@ async def run(
     text: Literal[False] = False,
     encoding: None = None,
     errors: None = None,
-    **options: Unpack[RunBytes],
+    **options: Unpack[_RunBytes],
 ) -> Result[bytes, None, None]: ...
 @overload
 async def run(
@@ -142,7 +270,7 @@ async def run(
     text: Literal[False] = False,
     encoding: None = None,
     errors: None = None,
-    **options: Unpack[RunBytes],
+    **options: Unpack[_RunBytes],
 ) -> Result[bytes | None, bytes | None, list[Piece[bytes]] | None]: ...
 @overload
 async def run(
@@ -155,7 +283,7 @@ async def run(
     text: Literal[True],
     encoding: str | None = None,
     errors: str | None = None,
-    **options: Unpack[RunText],
+    **options: Unpack[_RunText],
 ) -> Result[str, str, None]: ...
 @overload
 async def run(
@@ -168,7 +296,7 @@ async def run(
     text: Literal[True],
     encoding: str | None = None,
     errors: str | None = None,
-    **options: Unpack[RunText],
+    **options: Unpack[_RunText],
 ) -> Result[str, None, None]: ...
 @overload
 async def run(
@@ -181,7 +309,7 @@ async def run(
     text: Literal[True],
     encoding: str | None = None,
     errors: str | None = None,
-    **options: Unpack[RunText],
+    **options: Unpack[_RunText],
 ) -> Result[None, str, None]: ...
 @overload
 async def run(
@@ -194,7 +322,7 @@ async def run(
     text: Literal[True],
     encoding: str | None = None,
     errors: str | None = None,
-    **options: Unpack[RunText],
+    **options: Unpack[_RunText],
 ) -> Result[None, None, None]: ...
 @overload
 async def run(
@@ -207,7 +335,7 @@ async def run(
     text: Literal[True],
     encoding: str | None = None,
     errors: str | None = None,
-    **options: Unpack[RunText],
+    **options: Unpack[_RunText],
 ) -> Result[str, str, list[Piece[str]]]: ...
 @overload
 async def run(
@@ -220,7 +348,7 @@ async def run(
     text: Literal[True],
     encoding: str | None = None,
     errors: str | None = None,
-    **options: Unpack[RunText],
+    **options: Unpack[_RunText],
 ) -> Result[str, None, None]: ...
 @overload
 async def run(
@@ -233,7 +361,7 @@ async def run(
     text: Literal[True],
     encoding: str | None = None,
     errors: str | None = None,
-    **options: Unpack[RunText],
+    **options: Unpack[_RunText],
 ) -> Result[str | None, str | None, list[Piece[str]] | None]: ...
 @overload
 async def run(
@@ -246,7 +374,7 @@ async def run(
     text: Literal[False] = False,
     encoding: str,
     errors: str | None = None,
-    **options: Unpack[RunText],
+    **options: Unpack[_RunText],
 ) -> Result[str, str, None]: ...
 @overload
 async def run(
@@ -259,7 +387,7 @@ async def run(
     text: Literal[False] = False,
     encoding: str,
     errors: str | None = None,
-    **options: Unpack[RunText],
+    **options: Unpack[_RunText],
 ) -> Result[str, None, None]: ...
 @overload
 async def run(
@@ -272,7 +400,7 @@ async def run(
     text: Literal[False] = False,
     encoding: str,
     errors: str | None = None,
-    **options: Unpack[RunText],
+    **options: Unpack[_RunText],
 ) -> Result[None, str, None]: ...
 @overload
 async def run(
@@ -285,7 +413,7 @@ async def run(
     text: Literal[False] = False,
     encoding: str,
     errors: str | None = None,
-    **options: Unpack[RunText],
+    **options: Unpack[_RunText],
 ) -> Result[None, None, None]: ...
 @overload
 async def run(
@@ -298,7 +426,7 @@ async def run(
     text: Literal[False] = False,
     encoding: str,
     errors: str | None = None,
-    **options: Unpack[RunText],
+    **options: Unpack[_RunText],
 ) -> Result[str, str, list[Piece[str]]]: ...
 @overload
 async def run(
@@ -311,7 +439,7 @@ async def run(
     text: Literal[False] = False,
     encoding: str,
     errors: str | None = None,
-    **options: Unpack[RunText],
+    **options: Unpack[_RunText],
 ) -> Result[str, None, None]: ...
 @overload
 async def run(
@@ -324,7 +452,7 @@ async def run(
     text: Literal[False] = False,
     encoding: str,
     errors: str | None = None,
-    **options: Unpack[RunText],
+    **options: Unpack[_RunText],
 ) -> Result[str | None, str | None, list[Piece[str]] | None]: ...
 @overload
 async def run(
@@ -337,7 +465,7 @@ async def run(
     text: Literal[False] = False,
     encoding: None = None,
     errors: str,
-    **options: Unpack[RunText],
+    **options: Unpack[_RunText],
 ) -> Result[str, str, None]: ...
 @overload
 async def run(
@@ -350,7 +478,7 @@ async def run(
     text: Literal[False] = False,
     encoding: None = None,
     errors: str,
-    **options: Unpack[RunText],
+    **options: Unpack[_RunText],
 ) -> Result[str, None, None]: ...
 @overload
 async def run(
@@ -363,7 +491,7 @@ async def run(
     text: Literal[False] = False,
     encoding: None = None,
     errors: str,
-    **options: Unpack[RunText],
+    **options: Unpack[_RunText],
 ) -> Result[None, str, None]: ...
 @overload
 async def run(
@@ -376,7 +504,7 @@ async def run(
     text: Literal[False] = False,
     encoding: None = None,
     errors: str,
-    **options: Unpack[RunText],
+    **options: Unpack[_RunText],
 ) -> Result[None, None, None]: ...
 @overload
 async def run(
@@ -389,7 +517,7 @@ async def run(
     text: Literal[False] = False,
     encoding: None = None,
     errors: str,
-    **options: Unpack[RunText],
+    **options: Unpack[_RunText],
 ) -> Result[str, str, list[Piece[str]]]: ...
 @overload
 async def run(
@@ -402,7 +530,7 @@ async def run(
     text: Literal[False] = False,
     encoding: None = None,
     errors: str,
-    **options: Unpack[RunText],
+    **options: Unpack[_RunText],
 ) -> Result[str, None, None]: ...
 @overload
 async def run(
@@ -415,7 +543,7 @@ async def run(
     text: Literal[False] = False,
     encoding: None = None,
     errors: str,
-    **options: Unpack[RunText],
+    **options: Unpack[_RunText],
 ) -> Result[str | None, str | None, list[Piece[str]] | None]: ...
 @overload
 async def run(
@@ -498,7 +626,7 @@ def spawn(
     errors: None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnBytes],
+    **options: Unpack[_SpawnBytes],
 ) -> Child[bytes, bytes, None, None]: ...
 @overload
 def spawn(
@@ -514,7 +642,7 @@ def spawn(
     errors: None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnBytes],
+    **options: Unpack[_SpawnBytes],
 ) -> Child[bytes, bytes, bytes, None]: ...
 @overload
 def spawn(
@@ -530,7 +658,7 @@ def spawn(
     errors: None = None,
     on_stdout_line: Callable[[bytes], object],
     on_stderr_line: None = None,
-    **options: Unpack[SpawnBytes],
+    **options: Unpack[_SpawnBytes],
 ) -> Child[bytes | None, bytes, None, None]: ...
 @overload
 def spawn(
@@ -546,7 +674,7 @@ def spawn(
     errors: None = None,
     on_stdout_line: Callable[[bytes], object],
     on_stderr_line: None = None,
-    **options: Unpack[SpawnBytes],
+    **options: Unpack[_SpawnBytes],
 ) -> Child[bytes | None, bytes, bytes, None]: ...
 @overload
 def spawn(
@@ -562,7 +690,7 @@ def spawn(
     errors: None = None,
     on_stdout_line: None = None,
     on_stderr_line: Callable[[bytes], object],
-    **options: Unpack[SpawnBytes],
+    **options: Unpack[_SpawnBytes],
 ) -> Child[bytes, bytes | None, None, None]: ...
 @overload
 def spawn(
@@ -578,7 +706,7 @@ def spawn(
     errors: None = None,
     on_stdout_line: None = None,
     on_stderr_line: Callable[[bytes], object],
-    **options: Unpack[SpawnBytes],
+    **options: Unpack[_SpawnBytes],
 ) -> Child[bytes, bytes | None, bytes, None]: ...
 @overload
 def spawn(
@@ -594,7 +722,7 @@ def spawn(
     errors: None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnBytes],
+    **options: Unpack[_SpawnBytes],
 ) -> Child[bytes, None, None, None]: ...
 @overload
 def spawn(
@@ -610,7 +738,7 @@ def spawn(
     errors: None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnBytes],
+    **options: Unpack[_SpawnBytes],
 ) -> Child[bytes, None, bytes, None]: ...
 @overload
 def spawn(
@@ -626,7 +754,7 @@ def spawn(
     errors: None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnBytes],
+    **options: Unpack[_SpawnBytes],
 ) -> Child[None, bytes, None, None]: ...
 @overload
 def spawn(
@@ -642,7 +770,7 @@ def spawn(
     errors: None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnBytes],
+    **options: Unpack[_SpawnBytes],
 ) -> Child[None, bytes, bytes, None]: ...
 @overload
 def spawn(
@@ -658,7 +786,7 @@ def spawn(
     errors: None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnBytes],
+    **options: Unpack[_SpawnBytes],
 ) -> Child[None, None, None, None]: ...
 @overload
 def spawn(
@@ -674,7 +802,7 @@ def spawn(
     errors: None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnBytes],
+    **options: Unpack[_SpawnBytes],
 ) -> Child[None, None, bytes, None]: ...
 @overload
 def spawn(
@@ -690,7 +818,7 @@ def spawn(
     errors: None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnBytes],
+    **options: Unpack[_SpawnBytes],
 ) -> Child[None, None, None, bytes]: ...
 @overload
 def spawn(
@@ -706,7 +834,7 @@ def spawn(
     errors: None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnBytes],
+    **options: Unpack[_SpawnBytes],
 ) -> Child[None, None, bytes, bytes]: ...
 @overload
 def spawn(
@@ -722,7 +850,7 @@ def spawn(
     errors: None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnBytes],
+    **options: Unpack[_SpawnBytes],
 ) -> Child[bytes, None, None, None]: ...
 @overload
 def spawn(
@@ -738,7 +866,7 @@ def spawn(
     errors: None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnBytes],
+    **options: Unpack[_SpawnBytes],
 ) -> Child[bytes, None, bytes, None]: ...
 @overload
 def spawn(
@@ -754,7 +882,7 @@ def spawn(
     errors: None = None,
     on_stdout_line: Callable[[bytes], object] | None = None,
     on_stderr_line: Callable[[bytes], object] | None = None,
-    **options: Unpack[SpawnBytes],
+    **options: Unpack[_SpawnBytes],
 ) -> Child[bytes | None, bytes | None, None, bytes | None]: ...
 @overload
 def spawn(
@@ -770,7 +898,7 @@ def spawn(
     errors: None = None,
     on_stdout_line: Callable[[bytes], object] | None = None,
     on_stderr_line: Callable[[bytes], object] | None = None,
-    **options: Unpack[SpawnBytes],
+    **options: Unpack[_SpawnBytes],
 ) -> Child[bytes | None, bytes | None, bytes, bytes | None]: ...
 @overload
 def spawn(
@@ -786,7 +914,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str, str, None, None]: ...
 @overload
 def spawn(
@@ -802,7 +930,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str, str, str, None]: ...
 @overload
 def spawn(
@@ -818,7 +946,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: Callable[[str], object],
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str | None, str, None, None]: ...
 @overload
 def spawn(
@@ -834,7 +962,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: Callable[[str], object],
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str | None, str, str, None]: ...
 @overload
 def spawn(
@@ -850,7 +978,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: None = None,
     on_stderr_line: Callable[[str], object],
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str, str | None, None, None]: ...
 @overload
 def spawn(
@@ -866,7 +994,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: None = None,
     on_stderr_line: Callable[[str], object],
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str, str | None, str, None]: ...
 @overload
 def spawn(
@@ -882,7 +1010,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str, None, None, None]: ...
 @overload
 def spawn(
@@ -898,7 +1026,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str, None, str, None]: ...
 @overload
 def spawn(
@@ -914,7 +1042,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[None, str, None, None]: ...
 @overload
 def spawn(
@@ -930,7 +1058,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[None, str, str, None]: ...
 @overload
 def spawn(
@@ -946,7 +1074,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[None, None, None, None]: ...
 @overload
 def spawn(
@@ -962,7 +1090,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[None, None, str, None]: ...
 @overload
 def spawn(
@@ -978,7 +1106,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[None, None, None, str]: ...
 @overload
 def spawn(
@@ -994,7 +1122,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[None, None, str, str]: ...
 @overload
 def spawn(
@@ -1010,7 +1138,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str, None, None, None]: ...
 @overload
 def spawn(
@@ -1026,7 +1154,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str, None, str, None]: ...
 @overload
 def spawn(
@@ -1042,7 +1170,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: Callable[[str], object] | None = None,
     on_stderr_line: Callable[[str], object] | None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str | None, str | None, None, str | None]: ...
 @overload
 def spawn(
@@ -1058,7 +1186,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: Callable[[str], object] | None = None,
     on_stderr_line: Callable[[str], object] | None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str | None, str | None, str, str | None]: ...
 @overload
 def spawn(
@@ -1074,7 +1202,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str, str, None, None]: ...
 @overload
 def spawn(
@@ -1090,7 +1218,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str, str, str, None]: ...
 @overload
 def spawn(
@@ -1106,7 +1234,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: Callable[[str], object],
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str | None, str, None, None]: ...
 @overload
 def spawn(
@@ -1122,7 +1250,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: Callable[[str], object],
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str | None, str, str, None]: ...
 @overload
 def spawn(
@@ -1138,7 +1266,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: None = None,
     on_stderr_line: Callable[[str], object],
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str, str | None, None, None]: ...
 @overload
 def spawn(
@@ -1154,7 +1282,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: None = None,
     on_stderr_line: Callable[[str], object],
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str, str | None, str, None]: ...
 @overload
 def spawn(
@@ -1170,7 +1298,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str, None, None, None]: ...
 @overload
 def spawn(
@@ -1186,7 +1314,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str, None, str, None]: ...
 @overload
 def spawn(
@@ -1202,7 +1330,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[None, str, None, None]: ...
 @overload
 def spawn(
@@ -1218,7 +1346,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[None, str, str, None]: ...
 @overload
 def spawn(
@@ -1234,7 +1362,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[None, None, None, None]: ...
 @overload
 def spawn(
@@ -1250,7 +1378,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[None, None, str, None]: ...
 @overload
 def spawn(
@@ -1266,7 +1394,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[None, None, None, str]: ...
 @overload
 def spawn(
@@ -1282,7 +1410,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[None, None, str, str]: ...
 @overload
 def spawn(
@@ -1298,7 +1426,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str, None, None, None]: ...
 @overload
 def spawn(
@@ -1314,7 +1442,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str, None, str, None]: ...
 @overload
 def spawn(
@@ -1330,7 +1458,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: Callable[[str], object] | None = None,
     on_stderr_line: Callable[[str], object] | None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str | None, str | None, None, str | None]: ...
 @overload
 def spawn(
@@ -1346,7 +1474,7 @@ def spawn(
     errors: str | None = None,
     on_stdout_line: Callable[[str], object] | None = None,
     on_stderr_line: Callable[[str], object] | None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str | None, str | None, str, str | None]: ...
 @overload
 def spawn(
@@ -1362,7 +1490,7 @@ def spawn(
     errors: str,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str, str, None, None]: ...
 @overload
 def spawn(
@@ -1378,7 +1506,7 @@ def spawn(
     errors: str,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str, str, str, None]: ...
 @overload
 def spawn(
@@ -1394,7 +1522,7 @@ def spawn(
     errors: str,
     on_stdout_line: Callable[[str], object],
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str | None, str, None, None]: ...
 @overload
 def spawn(
@@ -1410,7 +1538,7 @@ def spawn(
     errors: str,
     on_stdout_line: Callable[[str], object],
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str | None, str, str, None]: ...
 @overload
 def spawn(
@@ -1426,7 +1554,7 @@ def spawn(
     errors: str,
     on_stdout_line: None = None,
     on_stderr_line: Callable[[str], object],
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str, str | None, None, None]: ...
 @overload
 def spawn(
@@ -1442,7 +1570,7 @@ def spawn(
     errors: str,
     on_stdout_line: None = None,
     on_stderr_line: Callable[[str], object],
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str, str | None, str, None]: ...
 @overload
 def spawn(
@@ -1458,7 +1586,7 @@ def spawn(
     errors: str,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str, None, None, None]: ...
 @overload
 def spawn(
@@ -1474,7 +1602,7 @@ def spawn(
     errors: str,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str, None, str, None]: ...
 @overload
 def spawn(
@@ -1490,7 +1618,7 @@ def spawn(
     errors: str,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[None, str, None, None]: ...
 @overload
 def spawn(
@@ -1506,7 +1634,7 @@ def spawn(
     errors: str,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[None, str, str, None]: ...
 @overload
 def spawn(
@@ -1522,7 +1650,7 @@ def spawn(
     errors: str,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[None, None, None, None]: ...
 @overload
 def spawn(
@@ -1538,7 +1666,7 @@ def spawn(
     errors: str,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[None, None, str, None]: ...
 @overload
 def spawn(
@@ -1554,7 +1682,7 @@ def spawn(
     errors: str,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[None, None, None, str]: ...
 @overload
 def spawn(
@@ -1570,7 +1698,7 @@ def spawn(
     errors: str,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[None, None, str, str]: ...
 @overload
 def spawn(
@@ -1586,7 +1714,7 @@ def spawn(
     errors: str,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str, None, None, None]: ...
 @overload
 def spawn(
@@ -1602,7 +1730,7 @@ def spawn(
     errors: str,
     on_stdout_line: None = None,
     on_stderr_line: None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str, None, str, None]: ...
 @overload
 def spawn(
@@ -1618,7 +1746,7 @@ def spawn(
     errors: str,
     on_stdout_line: Callable[[str], object] | None = None,
     on_stderr_line: Callable[[str], object] | None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str | None, str | None, None, str | None]: ...
 @overload
 def spawn(
@@ -1634,7 +1762,7 @@ def spawn(
     errors: str,
     on_stdout_line: Callable[[str], object] | None = None,
     on_stderr_line: Callable[[str], object] | None = None,
-    **options: Unpack[SpawnText],
+    **options: Unpack[_SpawnText],
 ) -> Child[str | None, str | None, str, str | None]: ...
 @overload
 def spawn(
@@ -1717,7 +1845,7 @@ def map(
     text: Literal[False] = False,
     encoding: None = None,
     errors: None = None,
-    **options: Unpack[MapBytes],
+    **options: Unpack[_MapBytes],
 ) -> Map[bytes, bytes, None]: ...
 @overload
 def map(
@@ -1730,7 +1858,7 @@ def map(
     text: Literal[False] = False,
     encoding: None = None,
     errors: None = None,
-    **options: Unpack[MapBytes],
+    **options: Unpack[_MapBytes],
 ) -> Map[bytes, None, None]: ...
 @overload
 def map(
@@ -1743,7 +1871,7 @@ def map(
     text: Literal[False] = False,
     encoding: None = None,
     errors: None = None,
-    **options: Unpack[MapBytes],
+    **options: Unpack[_MapBytes],
 ) -> Map[None, bytes, None]: ...
 @overload
 def map(
@@ -1756,7 +1884,7 @@ def map(
     text: Literal[False] = False,
     encoding: None = None,
     errors: None = None,
-    **options: Unpack[MapBytes],
+    **options: Unpack[_MapBytes],
 ) -> Map[None, None, None]: ...
 @overload
 def map(
@@ -1769,7 +1897,7 @@ def map(
     text: Literal[False] = False,
     encoding: None = None,
     errors: None = None,
-    **options: Unpack[MapBytes],
+    **options: Unpack[_MapBytes],
 ) -> Map[bytes, bytes, list[Piece[bytes]]]: ...
 @overload
 def map(
@@ -1782,7 +1910,7 @@ def map(
     text: Literal[False] = False,
     encoding: None = None,
     errors: None = None,
-    **options: Unpack[MapBytes],
+    **options: Unpack[_MapBytes],
 ) -> Map[bytes, None, None]: ...
 @overload
 def map(
@@ -1795,7 +1923,7 @@ def map(
     text: Literal[False] = False,
     encoding: None = None,
     errors: None = None,
-    **options: Unpack[MapBytes],
+    **options: Unpack[_MapBytes],
 ) -> Map[bytes | None, bytes | None, list[Piece[bytes]] | None]: ...
 @overload
 def map(
@@ -1808,7 +1936,7 @@ def map(
     text: Literal[True],
     encoding: str | None = None,
     errors: str | None = None,
-    **options: Unpack[MapText],
+    **options: Unpack[_MapText],
 ) -> Map[str, str, None]: ...
 @overload
 def map(
@@ -1821,7 +1949,7 @@ def map(
     text: Literal[True],
     encoding: str | None = None,
     errors: str | None = None,
-    **options: Unpack[MapText],
+    **options: Unpack[_MapText],
 ) -> Map[str, None, None]: ...
 @overload
 def map(
@@ -1834,7 +1962,7 @@ def map(
     text: Literal[True],
     encoding: str | None = None,
     errors: str | None = None,
-    **options: Unpack[MapText],
+    **options: Unpack[_MapText],
 ) -> Map[None, str, None]: ...
 @overload
 def map(
@@ -1847,7 +1975,7 @@ def map(
     text: Literal[True],
     encoding: str | None = None,
     errors: str | None = None,
-    **options: Unpack[MapText],
+    **options: Unpack[_MapText],
 ) -> Map[None, None, None]: ...
 @overload
 def map(
@@ -1860,7 +1988,7 @@ def map(
     text: Literal[True],
     encoding: str | None = None,
     errors: str | None = None,
-    **options: Unpack[MapText],
+    **options: Unpack[_MapText],
 ) -> Map[str, str, list[Piece[str]]]: ...
 @overload
 def map(
@@ -1873,7 +2001,7 @@ def map(
     text: Literal[True],
     encoding: str | None = None,
     errors: str | None = None,
-    **options: Unpack[MapText],
+    **options: Unpack[_MapText],
 ) -> Map[str, None, None]: ...
 @overload
 def map(
@@ -1886,7 +2014,7 @@ def map(
     text: Literal[True],
     encoding: str | None = None,
     errors: str | None = None,
-    **options: Unpack[MapText],
+    **options: Unpack[_MapText],
 ) -> Map[str | None, str | None, list[Piece[str]] | None]: ...
 @overload
 def map(
@@ -1899,7 +2027,7 @@ def map(
     text: Literal[False] = False,
     encoding: str,
     errors: str | None = None,
-    **options: Unpack[MapText],
+    **options: Unpack[_MapText],
 ) -> Map[str, str, None]: ...
 @overload
 def map(
@@ -1912,7 +2040,7 @@ def map(
     text: Literal[False] = False,
     encoding: str,
     errors: str | None = None,
-    **options: Unpack[MapText],
+    **options: Unpack[_MapText],
 ) -> Map[str, None, None]: ...
 @overload
 def map(
@@ -1925,7 +2053,7 @@ def map(
     text: Literal[False] = False,
     encoding: str,
     errors: str | None = None,
-    **options: Unpack[MapText],
+    **options: Unpack[_MapText],
 ) -> Map[None, str, None]: ...
 @overload
 def map(
@@ -1938,7 +2066,7 @@ def map(
     text: Literal[False] = False,
     encoding: str,
     errors: str | None = None,
-    **options: Unpack[MapText],
+    **options: Unpack[_MapText],
 ) -> Map[None, None, None]: ...
 @overload
 def map(
@@ -1951,7 +2079,7 @@ def map(
     text: Literal[False] = False,
     encoding: str,
     errors: str | None = None,
-    **options: Unpack[MapText],
+    **options: Unpack[_MapText],
 ) -> Map[str, str, list[Piece[str]]]: ...
 @overload
 def map(
@@ -1964,7 +2092,7 @@ def map(
     text: Literal[False] = False,
     encoding: str,
     errors: str | None = None,
-    **options: Unpack[MapText],
+    **options: Unpack[_MapText],
 ) -> Map[str, None, None]: ...
 @overload
 def map(
@@ -1977,7 +2105,7 @@ def map(
     text: Literal[False] = False,
     encoding: str,
     errors: str | None = None,
-    **options: Unpack[MapText],
+    **options: Unpack[_MapText],
 ) -> Map[str | None, str | None, list[Piece[str]] | None]: ...
 @overload
 def map(
@@ -1990,7 +2118,7 @@ def map(
     text: Literal[False] = False,
     encoding: None = None,
     errors: str,
-    **options: Unpack[MapText],
+    **options: Unpack[_MapText],
 ) -> Map[str, str, None]: ...
 @overload
 def map(
@@ -2003,7 +2131,7 @@ def map(
     text: Literal[False] = False,
     encoding: None = None,
     errors: str,
-    **options: Unpack[MapText],
+    **options: Unpack[_MapText],
 ) -> Map[str, None, None]: ...
 @overload
 def map(
@@ -2016,7 +2144,7 @@ def map(
     text: Literal[False] = False,
     encoding: None = None,
     errors: str,
-    **options: Unpack[MapText],
+    **options: Unpack[_MapText],
 ) -> Map[None, str, None]: ...
 @overload
 def map(
@@ -2029,7 +2157,7 @@ def map(
     text: Literal[False] = False,
     encoding: None = None,
     errors: str,
-    **options: Unpack[MapText],
+    **options: Unpack[_MapText],
 ) -> Map[None, None, None]: ...
 @overload
 def map(
@@ -2042,7 +2170,7 @@ def map(
     text: Literal[False] = False,
     encoding: None = None,
     errors: str,
-    **options: Unpack[MapText],
+    **options: Unpack[_MapText],
 ) -> Map[str, str, list[Piece[str]]]: ...
 @overload
 def map(
@@ -2055,7 +2183,7 @@ def map(
     text: Literal[False] = False,
     encoding: None = None,
     errors: str,
-    **options: Unpack[MapText],
+    **options: Unpack[_MapText],
 ) -> Map[str, None, None]: ...
 @overload
 def map(
@@ -2068,7 +2196,7 @@ def map(
     text: Literal[False] = False,
     encoding: None = None,
     errors: str,
-    **options: Unpack[MapText],
+    **options: Unpack[_MapText],
 ) -> Map[str | None, str | None, list[Piece[str]] | None]: ...
 @overload
 def map(
@@ -2081,7 +2209,7 @@ def map(
     text: Literal[True],
     encoding: str | None = None,
     errors: str | None = None,
-    **options: Unpack[MapText],
+    **options: Unpack[_MapText],
 ) -> Map: ...
 @overload
 def map(
@@ -2155,7 +2283,7 @@ async def pipeline(
     text: Literal[False] = False,
     encoding: None = None,
     errors: None = None,
-    **options: Unpack[PipelineBytes],
+    **options: Unpack[_PipelineBytes],
 ) -> PipelineResult[bytes]: ...
 @overload
 async def pipeline(
@@ -2164,7 +2292,7 @@ async def pipeline(
     text: Literal[False] = False,
     encoding: None = None,
     errors: None = None,
-    **options: Unpack[PipelineBytes],
+    **options: Unpack[_PipelineBytes],
 ) -> PipelineResult[None]: ...
 @overload
 async def pipeline(
@@ -2173,7 +2301,7 @@ async def pipeline(
     text: Literal[True],
     encoding: str | None = None,
     errors: str | None = None,
-    **options: Unpack[PipelineText],
+    **options: Unpack[_PipelineText],
 ) -> PipelineResult[str]: ...
 @overload
 async def pipeline(
@@ -2182,7 +2310,7 @@ async def pipeline(
     text: Literal[True],
     encoding: str | None = None,
     errors: str | None = None,
-    **options: Unpack[PipelineText],
+    **options: Unpack[_PipelineText],
 ) -> PipelineResult[None]: ...
 @overload
 async def pipeline(
@@ -2191,7 +2319,7 @@ async def pipeline(
     text: Literal[False] = False,
     encoding: str,
     errors: str | None = None,
-    **options: Unpack[PipelineText],
+    **options: Unpack[_PipelineText],
 ) -> PipelineResult[str]: ...
 @overload
 async def pipeline(
@@ -2200,7 +2328,7 @@ async def pipeline(
     text: Literal[False] = False,
     encoding: str,
     errors: str | None = None,
-    **options: Unpack[PipelineText],
+    **options: Unpack[_PipelineText],
 ) -> PipelineResult[None]: ...
 @overload
 async def pipeline(
@@ -2209,7 +2337,7 @@ async def pipeline(
     text: Literal[False] = False,
     encoding: None = None,
     errors: str,
-    **options: Unpack[PipelineText],
+    **options: Unpack[_PipelineText],
 ) -> PipelineResult[str]: ...
 @overload
 async def pipeline(
@@ -2218,7 +2346,7 @@ async def pipeline(
     text: Literal[False] = False,
     encoding: None = None,
     errors: str,
-    **options: Unpack[PipelineText],
+    **options: Unpack[_PipelineText],
 ) -> PipelineResult[None]: ...
 @overload
 async def pipeline(
@@ -2284,7 +2412,7 @@ def spawn_pipeline(
     text: Literal[False] = False,
     encoding: None = None,
     errors: None = None,
-    **options: Unpack[SpawnPipelineBytes],
+    **options: Unpack[_SpawnPipelineBytes],
 ) -> PipelineChild[bytes, bytes, None]: ...
 @overload
 def spawn_pipeline(
@@ -2295,7 +2423,7 @@ def spawn_pipeline(
     text: Literal[False] = False,
     encoding: None = None,
     errors: None = None,
-    **options: Unpack[SpawnPipelineBytes],
+    **options: Unpack[_SpawnPipelineBytes],
 ) -> PipelineChild[bytes, bytes, bytes]: ...
 @overload
 def spawn_pipeline(
@@ -2306,7 +2434,7 @@ def spawn_pipeline(
     text: Literal[False] = False,
     encoding: None = None,
     errors: None = None,
-    **options: Unpack[SpawnPipelineBytes],
+    **options: Unpack[_SpawnPipelineBytes],
 ) -> PipelineChild[bytes, None, None]: ...
 @overload
 def spawn_pipeline(
@@ -2317,7 +2445,7 @@ def spawn_pipeline(
     text: Literal[False] = False,
     encoding: None = None,
     errors: None = None,
-    **options: Unpack[SpawnPipelineBytes],
+    **options: Unpack[_SpawnPipelineBytes],
 ) -> PipelineChild[bytes, None, bytes]: ...
 @overload
 def spawn_pipeline(
@@ -2328,7 +2456,7 @@ def spawn_pipeline(
     text: Literal[False] = False,
     encoding: None = None,
     errors: None = None,
-    **options: Unpack[SpawnPipelineBytes],
+    **options: Unpack[_SpawnPipelineBytes],
 ) -> PipelineChild[None, bytes, None]: ...
 @overload
 def spawn_pipeline(
@@ -2339,7 +2467,7 @@ def spawn_pipeline(
     text: Literal[False] = False,
     encoding: None = None,
     errors: None = None,
-    **options: Unpack[SpawnPipelineBytes],
+    **options: Unpack[_SpawnPipelineBytes],
 ) -> PipelineChild[None, bytes, bytes]: ...
 @overload
 def spawn_pipeline(
@@ -2350,7 +2478,7 @@ def spawn_pipeline(
     text: Literal[False] = False,
     encoding: None = None,
     errors: None = None,
-    **options: Unpack[SpawnPipelineBytes],
+    **options: Unpack[_SpawnPipelineBytes],
 ) -> PipelineChild[None, None, None]: ...
 @overload
 def spawn_pipeline(
@@ -2361,7 +2489,7 @@ def spawn_pipeline(
     text: Literal[False] = False,
     encoding: None = None,
     errors: None = None,
-    **options: Unpack[SpawnPipelineBytes],
+    **options: Unpack[_SpawnPipelineBytes],
 ) -> PipelineChild[None, None, bytes]: ...
 @overload
 def spawn_pipeline(
@@ -2372,7 +2500,7 @@ def spawn_pipeline(
     text: Literal[False] = False,
     encoding: None = None,
     errors: None = None,
-    **options: Unpack[SpawnPipelineBytes],
+    **options: Unpack[_SpawnPipelineBytes],
 ) -> PipelineChild[bytes | None, bytes | None, None]: ...
 @overload
 def spawn_pipeline(
@@ -2383,7 +2511,7 @@ def spawn_pipeline(
     text: Literal[False] = False,
     encoding: None = None,
     errors: None = None,
-    **options: Unpack[SpawnPipelineBytes],
+    **options: Unpack[_SpawnPipelineBytes],
 ) -> PipelineChild[bytes | None, bytes | None, bytes]: ...
 @overload
 def spawn_pipeline(
@@ -2394,7 +2522,7 @@ def spawn_pipeline(
     text: Literal[True],
     encoding: str | None = None,
     errors: str | None = None,
-    **options: Unpack[SpawnPipelineText],
+    **options: Unpack[_SpawnPipelineText],
 ) -> PipelineChild[str, str, None]: ...
 @overload
 def spawn_pipeline(
@@ -2405,7 +2533,7 @@ def spawn_pipeline(
     text: Literal[True],
     encoding: str | None = None,
     errors: str | None = None,
-    **options: Unpack[SpawnPipelineText],
+    **options: Unpack[_SpawnPipelineText],
 ) -> PipelineChild[str, str, str]: ...
 @overload
 def spawn_pipeline(
@@ -2416,7 +2544,7 @@ def spawn_pipeline(
     text: Literal[True],
     encoding: str | None = None,
     errors: str | None = None,
-    **options: Unpack[SpawnPipelineText],
+    **options: Unpack[_SpawnPipelineText],
 ) -> PipelineChild[str, None, None]: ...
 @overload
 def spawn_pipeline(
@@ -2427,7 +2555,7 @@ def spawn_pipeline(
     text: Literal[True],
     encoding: str | None = None,
     errors: str | None = None,
-    **options: Unpack[SpawnPipelineText],
+    **options: Unpack[_SpawnPipelineText],
 ) -> PipelineChild[str, None, str]: ...
 @overload
 def spawn_pipeline(
@@ -2438,7 +2566,7 @@ def spawn_pipeline(
     text: Literal[True],
     encoding: str | None = None,
     errors: str | None = None,
-    **options: Unpack[SpawnPipelineText],
+    **options: Unpack[_SpawnPipelineText],
 ) -> PipelineChild[None, str, None]: ...
 @overload
 def spawn_pipeline(
@@ -2449,7 +2577,7 @@ def spawn_pipeline(
     text: Literal[True],
     encoding: str | None = None,
     errors: str | None = None,
-    **options: Unpack[SpawnPipelineText],
+    **options: Unpack[_SpawnPipelineText],
 ) -> PipelineChild[None, str, str]: ...
 @overload
 def spawn_pipeline(
@@ -2460,7 +2588,7 @@ def spawn_pipeline(
     text: Literal[True],
     encoding: str | None = None,
     errors: str | None = None,
-    **options: Unpack[SpawnPipelineText],
+    **options: Unpack[_SpawnPipelineText],
 ) -> PipelineChild[None, None, None]: ...
 @overload
 def spawn_pipeline(
@@ -2471,7 +2599,7 @@ def spawn_pipeline(
     text: Literal[True],
     encoding: str | None = None,
     errors: str | None = None,
-    **options: Unpack[SpawnPipelineText],
+    **options: Unpack[_SpawnPipelineText],
 ) -> PipelineChild[None, None, str]: ...
 @overload
 def spawn_pipeline(
@@ -2482,7 +2610,7 @@ def spawn_pipeline(
     text: Literal[True],
     encoding: str | None = None,
     errors: str | None = None,
-    **options: Unpack[SpawnPipelineText],
+    **options: Unpack[_SpawnPipelineText],
 ) -> PipelineChild[str | None, str | None, None]: ...
 @overload
 def spawn_pipeline(
@@ -2493,7 +2621,7 @@ def spawn_pipeline(
     text: Literal[True],
     encoding: str | None = None,
     errors: str | None = None,
-    **options: Unpack[SpawnPipelineText],
+    **options: Unpack[_SpawnPipelineText],
 ) -> PipelineChild[str | None, str | None, str]: ...
 @overload
 def spawn_pipeline(
@@ -2504,7 +2632,7 @@ def spawn_pipeline(
     text: Literal[False] = False,
     encoding: str,
     errors: str | None = None,
-    **options: Unpack[SpawnPipelineText],
+    **options: Unpack[_SpawnPipelineText],
 ) -> PipelineChild[str, str, None]: ...
 @overload
 def spawn_pipeline(
@@ -2515,7 +2643,7 @@ def spawn_pipeline(
     text: Literal[False] = False,
     encoding: str,
     errors: str | None = None,
-    **options: Unpack[SpawnPipelineText],
+    **options: Unpack[_SpawnPipelineText],
 ) -> PipelineChild[str, str, str]: ...
 @overload
 def spawn_pipeline(
@@ -2526,7 +2654,7 @@ def spawn_pipeline(
     text: Literal[False] = False,
     encoding: str,
     errors: str | None = None,
-    **options: Unpack[SpawnPipelineText],
+    **options: Unpack[_SpawnPipelineText],
 ) -> PipelineChild[str, None, None]: ...
 @overload
 def spawn_pipeline(
@@ -2537,7 +2665,7 @@ def spawn_pipeline(
     text: Literal[False] = False,
     encoding: str,
     errors: str | None = None,
-    **options: Unpack[SpawnPipelineText],
+    **options: Unpack[_SpawnPipelineText],
 ) -> PipelineChild[str, None, str]: ...
 @overload
 def spawn_pipeline(
@@ -2548,7 +2676,7 @@ def spawn_pipeline(
     text: Literal[False] = False,
     encoding: str,
     errors: str | None = None,
-    **options: Unpack[SpawnPipelineText],
+    **options: Unpack[_SpawnPipelineText],
 ) -> PipelineChild[None, str, None]: ...
 @overload
 def spawn_pipeline(
@@ -2559,7 +2687,7 @@ def spawn_pipeline(
     text: Literal[False] = False,
     encoding: str,
     errors: str | None = None,
-    **options: Unpack[SpawnPipelineText],
+    **options: Unpack[_SpawnPipelineText],
 ) -> PipelineChild[None, str, str]: ...
 @overload
 def spawn_pipeline(
@@ -2570,7 +2698,7 @@ def spawn_pipeline(
     text: Literal[False] = False,
     encoding: str,
     errors: str | None = None,
-    **options: Unpack[SpawnPipelineText],
+    **options: Unpack[_SpawnPipelineText],
 ) -> PipelineChild[None, None, None]: ...
 @overload
 def spawn_pipeline(
@@ -2581,7 +2709,7 @@ def spawn_pipeline(
     text: Literal[False] = False,
     encoding: str,
     errors: str | None = None,
-    **options: Unpack[SpawnPipelineText],
+    **options: Unpack[_SpawnPipelineText],
 ) -> PipelineChild[None, None, str]: ...
 @overload
 def spawn_pipeline(
@@ -2592,7 +2720,7 @@ def spawn_pipeline(
     text: Literal[False] = False,
     encoding: str,
     errors: str | None = None,
-    **options: Unpack[SpawnPipelineText],
+    **options: Unpack[_SpawnPipelineText],
 ) -> PipelineChild[str | None, str | None, None]: ...
 @overload
 def spawn_pipeline(
@@ -2603,7 +2731,7 @@ def spawn_pipeline(
     text: Literal[False] = False,
     encoding: str,
     errors: str | None = None,
-    **options: Unpack[SpawnPipelineText],
+    **options: Unpack[_SpawnPipelineText],
 ) -> PipelineChild[str | None, str | None, str]: ...
 @overload
 def spawn_pipeline(
@@ -2614,7 +2742,7 @@ def spawn_pipeline(
     text: Literal[False] = False,
     encoding: None = None,
     errors: str,
-    **options: Unpack[SpawnPipelineText],
+    **options: Unpack[_SpawnPipelineText],
 ) -> PipelineChild[str, str, None]: ...
 @overload
 def spawn_pipeline(
@@ -2625,7 +2753,7 @@ def spawn_pipeline(
     text: Literal[False] = False,
     encoding: None = None,
     errors: str,
-    **options: Unpack[SpawnPipelineText],
+    **options: Unpack[_SpawnPipelineText],
 ) -> PipelineChild[str, str, str]: ...
 @overload
 def spawn_pipeline(
@@ -2636,7 +2764,7 @@ def spawn_pipeline(
     text: Literal[False] = False,
     encoding: None = None,
     errors: str,
-    **options: Unpack[SpawnPipelineText],
+    **options: Unpack[_SpawnPipelineText],
 ) -> PipelineChild[str, None, None]: ...
 @overload
 def spawn_pipeline(
@@ -2647,7 +2775,7 @@ def spawn_pipeline(
     text: Literal[False] = False,
     encoding: None = None,
     errors: str,
-    **options: Unpack[SpawnPipelineText],
+    **options: Unpack[_SpawnPipelineText],
 ) -> PipelineChild[str, None, str]: ...
 @overload
 def spawn_pipeline(
@@ -2658,7 +2786,7 @@ def spawn_pipeline(
     text: Literal[False] = False,
     encoding: None = None,
     errors: str,
-    **options: Unpack[SpawnPipelineText],
+    **options: Unpack[_SpawnPipelineText],
 ) -> PipelineChild[None, str, None]: ...
 @overload
 def spawn_pipeline(
@@ -2669,7 +2797,7 @@ def spawn_pipeline(
     text: Literal[False] = False,
     encoding: None = None,
     errors: str,
-    **options: Unpack[SpawnPipelineText],
+    **options: Unpack[_SpawnPipelineText],
 ) -> PipelineChild[None, str, str]: ...
 @overload
 def spawn_pipeline(
@@ -2680,7 +2808,7 @@ def spawn_pipeline(
     text: Literal[False] = False,
     encoding: None = None,
     errors: str,
-    **options: Unpack[SpawnPipelineText],
+    **options: Unpack[_SpawnPipelineText],
 ) -> PipelineChild[None, None, None]: ...
 @overload
 def spawn_pipeline(
@@ -2691,7 +2819,7 @@ def spawn_pipeline(
     text: Literal[False] = False,
     encoding: None = None,
     errors: str,
-    **options: Unpack[SpawnPipelineText],
+    **options: Unpack[_SpawnPipelineText],
 ) -> PipelineChild[None, None, str]: ...
 @overload
 def spawn_pipeline(
@@ -2702,7 +2830,7 @@ def spawn_pipeline(
     text: Literal[False] = False,
     encoding: None = None,
     errors: str,
-    **options: Unpack[SpawnPipelineText],
+    **options: Unpack[_SpawnPipelineText],
 ) -> PipelineChild[str | None, str | None, None]: ...
 @overload
 def spawn_pipeline(
@@ -2713,7 +2841,7 @@ def spawn_pipeline(
     text: Literal[False] = False,
     encoding: None = None,
     errors: str,
-    **options: Unpack[SpawnPipelineText],
+    **options: Unpack[_SpawnPipelineText],
 ) -> PipelineChild[str | None, str | None, str]: ...
 @overload
 def spawn_pipeline(

@@ -123,7 +123,7 @@ def overloads(function):
                 # The last, which has each by its name, and takes slips.
                 yield written, {}, defaults
             else:
-                yield written, getattr(_keywords, kind.slice.id).__annotations__, defaults
+                yield written, getattr(_keywords, kind.slice.id[1:]).__annotations__, defaults
 
 
 @pytest.mark.parametrize("function", [procwright.run, procwright.spawn])

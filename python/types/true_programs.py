@@ -542,3 +542,12 @@ def what_became_of_many() -> None:
             assert_type(ended.cause.index, int)
     for one in procwright.map([LS]):
         sys.stdout.buffer.write(one.stdout)
+
+
+def values_of_any_type(job: dict[str, Any]) -> Result[str]:
+    assert_type(procwright.run(LS, cwd=job["cwd"]), Result[bytes, bytes, None])
+    assert_type(
+        procwright.spawn(LS, timeout=job["timeout"], text=True), Child[str, str, None, None]
+    )
+    timeout, env = job.get("timeout"), job.get("env")
+    return procwright.run(LS, text=True, timeout=timeout, extra_env=env, check=True)

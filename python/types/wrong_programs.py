@@ -8,6 +8,7 @@ import json
 import pathlib
 import sys
 import threading
+from typing import Any
 
 import procwright
 from procwright import DEVNULL, PIPE, STDOUT, CalledProcessError, Child, Result, aio
@@ -242,3 +243,21 @@ def of_others() -> None:
     next(procwright.map([LS])).timed_out  # wrong
     procwright.check_output(LS)  # wrong
     procwright.Stop(5)  # wrong
+
+
+def values_of_any_type(job: dict[str, Any]) -> None:
+    procwright.run(LS, timeout=job["timeout"]).stdout.encode()  # wrong
+    procwright.run(LS, cwd=job["cwd"], text=True).stdout.decode()  # wrong
+    procwright.run(LS, stdin=job["stdin"], input=job["input"]).stderr.split("\n")  # wrong
+    procwright.run(LS, extra_env=job["env"], text=True, stderr=STDOUT).stderr.strip()  # wrong
+    procwright.spawn(LS, stop=job["stop"]).stdin.write(b"x")  # wrong
+    procwright.spawn(LS, cwd=job["cwd"], text=True).stdout.readline().decode()  # wrong
+    procwright.pipeline(LS, LS, timeout=job["timeout"]).stdout.encode()  # wrong
+    procwright.spawn_pipeline(LS, LS, user=job["user"]).stdout.readline().encode()  # wrong
+    next(procwright.map([LS], nice=job["nice"])).stdout.encode()  # wrong
+
+
+async def awaited_of_any_type(job: dict[str, Any]) -> None:
+    (await aio.run(LS, timeout=job["timeout"])).stdout.encode()  # wrong
+    (await aio.pipeline(LS, LS, cwd=job["cwd"])).stdout.encode()  # wrong
+    aio.spawn(LS, timeout=job["timeout"]).stdin.send(b"x")  # wrong
