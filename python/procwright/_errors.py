@@ -64,9 +64,9 @@ class WaitTimeout(TimeoutExpired):
     """The timeout of a wait came first, as that of a child's `wait` or `communicate`.
 
     `timeout` is how long was waited; `cmd` is what was started, as it was given, or of what was not
-    started here what was waited for, in words; `pending` has what has not ended. Nothing was
-    stopped, and there is no result. That of a child says what its processes are doing, who holds
-    its streams and what it wrote last to stderr, if it was waited for for 0.1 s at least.
+    started here what was waited for, in words; `pending`, a tuple, has what has not ended. Nothing
+    was stopped, and there is no result. That of a child says what its processes are doing, who
+    holds its streams and what it wrote last to stderr, if it was waited for for 0.1 s at least.
     """
 
     if TYPE_CHECKING:

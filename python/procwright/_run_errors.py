@@ -11,11 +11,13 @@ from ._timeout import as_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, NoReturn
+    from typing import Any, NoReturn, TypeAlias
 
     import procwright
 
     from ._types import Args, MaybeNone, MaybeStages, Seconds
+
+    _Result: TypeAlias = procwright.Result[Any, Any, Any] | procwright.PipelineResult[Any]
 
 _NOT_MADE = (
     "pass a Result, and a text. check_returncode() of a result raises the right one; in a test, "
@@ -31,10 +33,11 @@ class RunError(subprocess.SubprocessError):
     #: To a type checker it has what either has.
     result: procwright._OfEither
 
-    def __init__(self, result: Any, text: str) -> None:
+    def __init__(self, result: _Result, text: str) -> None:
         if result is not None and not hasattr(result, "reason"):
             raise bad_type("result", result, _NOT_MADE)
-        self.result = result
+        found: Any = result
+        self.result = found
         self._text = text
 
     def __str__(self) -> str:
@@ -84,7 +87,7 @@ def _output(result: Any, name: str) -> str | bytes | None:
 class RunTimeout(RunError, TimeoutExpired):  # type: ignore[misc, override]
     """The timeout came, and the run was stopped."""
 
-    def __init__(self, result: Any, text: str, timeout: Seconds | None) -> None:
+    def __init__(self, result: _Result, text: str, timeout: Seconds | None) -> None:
         RunError.__init__(self, result, text)
         # OSError's constructor leaves it empty.
         self.args = (result, text, timeout)
@@ -102,7 +105,7 @@ class IdleTimeout(RunTimeout):
     """No output came for the idle timeout, and the run was stopped."""
 
 
-def _again(idle: bool, result: Any, text: str, timeout: Seconds | None) -> RunTimeout:
+def _again(idle: bool, result: _Result, text: str, timeout: Seconds | None) -> RunTimeout:
     return (IdleTimeout if idle else RunTimeout)(result, text, timeout)
 
 
@@ -138,7 +141,7 @@ class Cancelled(RunError):
 
 
 def _cancelled_before(text: str) -> Cancelled:
-    return Cancelled(None, text)
+    return Cancelled(None, text)  # type: ignore[arg-type]
 
 
 class _FailedBefore(CalledProcessError):
@@ -146,7 +149,7 @@ class _FailedBefore(CalledProcessError):
     `result` and what it has are None."""
 
     def __init__(self, cmd: Args, text: str) -> None:
-        super().__init__(None, text)
+        super().__init__(None, text)  # type: ignore[arg-type]
         self.args = (cmd, text)
         self._cmd = cmd
 
@@ -186,7 +189,7 @@ class OutputLimitExceeded(RunError):
 class SystemFailure(RunError, OSError):
     """The system failed us while the program ran, and the run was stopped."""
 
-    def __init__(self, result: Any, text: str, errno: int | None = None) -> None:
+    def __init__(self, result: _Result, text: str, errno: int | None = None) -> None:
         RunError.__init__(self, result, text)
         self.errno = errno or None
         self.strerror = os.strerror(errno) if errno else None

@@ -551,3 +551,19 @@ def values_of_any_type(job: dict[str, Any]) -> Result[str]:
     )
     timeout, env = job.get("timeout"), job.get("env")
     return procwright.run(LS, text=True, timeout=timeout, extra_env=env, check=True)
+
+
+def children_of_one_name() -> None:
+    child: Child[bytes] = procwright.spawn(LS)
+    child.wait()
+    child = procwright.spawn(LS, stdin=PIPE)
+    child.wait()
+    log: list[str] = []
+    told: Child[str, str | None] = procwright.spawn(
+        LS, stdin=PIPE, text=True, on_stderr_line=log.append
+    )
+    told.check_returncode()
+
+
+def an_error_that_is_made() -> None:
+    raise CalledProcessError(procwright.run(LS), "no such list")

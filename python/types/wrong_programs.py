@@ -261,3 +261,7 @@ async def awaited_of_any_type(job: dict[str, Any]) -> None:
     (await aio.run(LS, timeout=job["timeout"])).stdout.encode()  # wrong
     (await aio.pipeline(LS, LS, cwd=job["cwd"])).stdout.encode()  # wrong
     aio.spawn(LS, timeout=job["timeout"]).stdin.send(b"x")  # wrong
+
+
+def errors_that_are_made() -> None:
+    raise CalledProcessError(3, "ls")  # wrong
