@@ -62,12 +62,16 @@ venv_of() { # VERSION
 
 python_environments() {
     local one peer
+    local -a peers=('anyio>=4.9' 'psutil>=6' 'trio>=0.25' 'uvloop>=0.21')
     for one in "${found[@]}"; do
         python=${one#* } venv=$(venv_of "${one%% *}")
         ensure_venv
-        for peer in 'anyio>=4.9' 'trio>=0.25' 'uvloop>=0.21' 'psutil>=6'; do
+        for peer in "${peers[@]}"; do
             pip install "$peer" || skip "tests with $peer on Python ${one%% *}"
         done
+        # asyncio is part of each Python. Other loops are tested on the first, and with STRESS=1
+        # on each.
+        [ "${STRESS:-}" = 1 ] || peers=('anyio>=4.9' 'psutil>=6')
     done
 }
 
@@ -78,12 +82,13 @@ python_tests() { # VERSION
     "$(venv_of "$1")/bin/python" -m pytest -q python/tests
 }
 
-# The tests of calls that block, once more as those of procwright.aio.
-aio_tests() { # VERSION...
+# The tests of calls that block, once more as those of procwright.aio: in the usual form on
+# the first Python.
+aio_tests() {
     local version loop status=0
-    local -a loops=(asyncio)
-    [ "${STRESS:-}" != 1 ] || loops=(asyncio uvloop trio)
-    for version; do
+    local -a versions=("${tested[0]}") loops=(asyncio)
+    [ "${STRESS:-}" != 1 ] || versions=("${tested[@]}") loops=(asyncio uvloop trio)
+    for version in "${versions[@]}"; do
         for loop in "${loops[@]}"; do
             venv=$(venv_of "$version")
             "$venv/bin/python" -c "import anyio, $loop" 2>/dev/null || continue
@@ -91,16 +96,6 @@ aio_tests() { # VERSION...
             "$venv/bin/python" -m pytest -q --on-loop="$loop" python/tests || status=1
         done
     done
-    return "$status"
-}
-
-first_python() {
-    local status=0
-    python_tests "${tested[0]}" || status=1
-    # The others have theirs in the long form.
-    local -a on_loops=("${tested[0]}")
-    [ "${STRESS:-}" != 1 ] || on_loops=("${tested[@]}")
-    aio_tests "${on_loops[@]}" || status=1
     return "$status"
 }
 
@@ -120,7 +115,8 @@ beside 'Supervisor' "$python" ci/supervise_test.py
 beside 'Python environments' python_environments
 ruby=yes
 if ruby -e 'exit RUBY_VERSION >= "3.1"' 2>/dev/null && ruby_builds; then
-    beside 'Ruby extension' ruby_tasks compile
+    # The gem's extension is the one that the tests use.
+    beside 'Ruby gem' ruby_tasks test_gem
 else
     ruby=no
     not_tested+=(--missing ruby)
@@ -141,24 +137,24 @@ for version in "${tested[@]}"; do
 done
 echo "(Build: $SECONDS s)"
 
-[ "$ruby" = no ] || finish 'Ruby extension'
+[ "$ruby" = no ] || finish 'Ruby gem'
 say 'Tests that need the machine to themselves'
 rust --alone || failed+=('Rust, alone')
 
 say 'Tests'
 beside 'Rust' rust
-beside 'Python package' first_python
-others=()
-for version in "${tested[@]:1}"; do
-    others+=("Python package, $version")
-    beside "${others[-1]}" python_tests "$version"
+beside 'Python package on event loops' aio_tests
+packages=()
+for version in "${tested[@]}"; do
+    packages+=("Python package, $version")
+    beside "${packages[-1]}" python_tests "$version"
 done
 if [ "$ruby" = yes ]; then
-    beside 'Ruby library' ruby_tasks test test_gem
+    beside 'Ruby library' ruby_tasks suite
     finish 'Ruby library'
 fi
 beside 'Documentation and examples' documents
-finish 'Documentation and examples' 'Python package' "${others[@]}" 'Rust'
+finish 'Documentation and examples' "${packages[@]}" 'Python package on event loops' 'Rust'
 echo "Tested on Python ${tested[*]}; not found: $(versions_missing "${tested[@]}" | xargs)"
 
 say 'Conformance: the same cases in every front end'
