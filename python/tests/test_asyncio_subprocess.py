@@ -23,11 +23,11 @@ LOOPS = ["asyncio", "uvloop"]
 @pytest.fixture(params=LOOPS)
 def on(request):
     """Runs a coroutine on a loop of asyncio's."""
+    if request.param == "asyncio":
+        return asyncio.run
+    uvloop = pytest.importorskip("uvloop")
 
     def run(main):
-        if request.param == "asyncio":
-            return asyncio.run(main)
-        uvloop = pytest.importorskip("uvloop")
         loop = uvloop.new_event_loop()
         try:
             return loop.run_until_complete(main)

@@ -431,8 +431,11 @@ def public_calls():
                     yield f"{name}.{method}", found
 
 
+CALLS = dict(public_calls())
+
+
 def parameters():
-    for name, call in public_calls():
+    for name, call in CALLS.items():
         signature = inspect.signature(call)
         if name == "map":
             # Those of `run` that it takes for every command.
@@ -589,7 +592,7 @@ class World:
 
 def call_with(world, name, parameter, value):
     owner, _, method = name.rpartition(".")
-    call = dict(public_calls())[name]
+    call = CALLS[name]
     signature = inspect.signature(call)
     names = list(signature.parameters)
     arguments = []
