@@ -28,7 +28,15 @@ ALONE = ["procwright-process src/lib.rs", "procwright tests/timeouts.rs"]
 HANGS_AFTER = 12 * 3600 if os.environ.get("STRESS") == "1" else 540
 
 # Those that take longest, so that none of them is left alone at the end.
-FIRST = ["gallery", "tmux", "procwright", "steps_receivers", "takeover", "counted", "wait_scale"]
+FIRST = [
+    "gallery",
+    "tmux",
+    "procwright",
+    "steps_receivers",
+    "takeover",
+    "counted",
+    "wait_scale",
+]
 
 
 def build(arguments):

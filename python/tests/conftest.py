@@ -68,6 +68,13 @@ def pytest_collection_modifyitems(config, items):
         config.hook.pytest_deselected(items=others)
 
 
+def pytest_collection_finish(session):
+    """What there is by now stays: the hundreds of collections that tests make, and those that
+    Python makes by itself, need not look at it."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def _on_loop(request, monkeypatch):
     """With --on-loop the calls of `procwright` in this test are those of `procwright.aio`."""
