@@ -75,11 +75,13 @@ python_environments() {
     done
 }
 
-python_tests() { # VERSION
-    echo "-- Python $1"
+python_tests() { # VERSION FILE...
+    local version=$1
+    shift
+    echo "-- Python $version"
     # What the first says of conformance/ is what is shown.
-    [ "$1" = "${tested[0]}" ] || export CONFORMANCE_RESULTS=$PWD/target/conformance/$1
-    "$(venv_of "$1")/bin/python" -m pytest -q python/tests
+    [ "$version" = "${tested[0]}" ] || export CONFORMANCE_RESULTS=$PWD/target/conformance/$version
+    "$(venv_of "$version")/bin/python" -m pytest -q "$@"
 }
 
 # The tests of calls that block, once more as those of procwright.aio: in the usual form on
@@ -146,8 +148,10 @@ beside 'Rust' rust
 beside 'Python package on event loops' aio_tests
 packages=()
 for version in "${tested[@]}"; do
-    packages+=("Python package, $version")
-    beside "${packages[-1]}" python_tests "$version"
+    # In two halves, as most of the time is spent waiting.
+    packages+=("Python package, $version, a to c" "Python package, $version, d to z")
+    beside "${packages[-2]}" python_tests "$version" python/tests/test_[a-c]*.py
+    beside "${packages[-1]}" python_tests "$version" python/tests/test_[!a-c]*.py
 done
 if [ "$ruby" = yes ]; then
     beside 'Ruby library' ruby_tasks suite
