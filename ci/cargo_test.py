@@ -142,8 +142,8 @@ def main(arguments):
         return 0
     alone = mode == "--alone"
     tests = [test for test in tests if (test[1] in ALONE) == alone]
-    # Two of them keep a core busy, more would only starve each other.
-    at_a_time = 1 if alone else min(os.cpu_count() or 1, 8)
+    # One keeps a third of a core busy, and what runs beside has use for the rest.
+    at_a_time = 1 if alone else min(2 * (os.cpu_count() or 1), 8)
     failed = []
     with concurrent.futures.ThreadPoolExecutor(at_a_time) as pool:
         calls = [pool.submit(run, *test[1:3], [test[3]]) for test in tests]
