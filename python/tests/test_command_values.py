@@ -103,7 +103,7 @@ def test_nothing_changes_it():
         (lambda: CONTENT > "file", TypeError, r"sort'\) is a value, .*use \.run\(stdout='file'\)"),
         (lambda: cmd("a") >> "file", TypeError, r"stdout=open\('file', 'ab'\)"),
         (lambda: cmd("a") < "file", TypeError, r"stdin=pathlib\.Path\('file'\)"),
-        (lambda: cmd("a") << "text", TypeError, r"run\(input='text'\)"),
+        (lambda: cmd("a") << "text", TypeError, r"run\(input='text', text=True\)"),
         (lambda: cmd("a") & 1, TypeError, r"use \.spawn\(\)"),
         (lambda: cmd("a") | "sort -r", InvalidValue, r"pass cmd\('sort', '-r'\)"),
         (lambda: "text" | cmd("a"), InvalidValue, r"run\(input=\.\.\.\)"),

@@ -174,6 +174,7 @@ impl Follow<'_> {
             | Wait::Other(_)
             | Wait::Hidden(_)
             | Wait::Stopped
+            | Wait::Frozen
             | Wait::Traced
             | Wait::Runs
             | Wait::Ended => alone(WaitKind::Nothing),

@@ -261,13 +261,14 @@ impl Examination {
     /// While all processes are looked at.
     pub fn begin_each(pids: &[i32]) -> io::Result<Examination> {
         let probe = scan::Probe::new();
-        let first = scan::look()?;
+        let mut first = scan::look()?;
         let began = Instant::now();
         let is_there = |pid: &i32| first.processes.contains_key(pid);
         let asked: Vec<i32> = pids.iter().copied().filter(is_there).collect();
+        let targets = these_processes(&first, &asked)?;
         Ok(Examination {
-            before: graph::Graph::of_one(&first),
-            targets: these_processes(&first, &asked)?,
+            before: graph_with_frozen(&mut first, &targets),
+            targets,
             first,
             began,
             asked,
@@ -300,7 +301,7 @@ impl Examination {
             return Err(io::Error::new(io::ErrorKind::NotFound, "no such process"));
         }
         Ok(Examination {
-            before: graph::Graph::of_one(&first),
+            before: graph_with_frozen(&mut first, &targets),
             first,
             began,
             targets,
@@ -314,6 +315,7 @@ impl Examination {
     /// find: then all count, since whoever was not looked at could be part of it.
     fn begin_with_concerned(pids: &[i32], caller: Caller) -> io::Result<Option<Examination>> {
         let mut first = scan::family(pids)?;
+        scan::tell_frozen(&mut first, &pids.iter().copied().collect());
         // Of who is held up, or stopped, there will be something to tell.
         let is_told_of = |one: &world::Process| one.is_stopped() || one.waits_for_room();
         let mut asked = pids.iter().filter_map(|pid| first.processes.get(pid));
@@ -327,7 +329,9 @@ impl Examination {
             return Ok(None);
         };
         let began = Instant::now();
-        let hangs = targets.is_empty() || judge::has_findings(&first, &before, &targets);
+        let hangs = targets.is_empty()
+            || judge::has_findings(&first, &before, &targets)
+            || scan::tell_frozen(&mut first, &before.reached(&targets));
         Ok((!hangs).then(|| Examination {
             first,
             before,
@@ -419,8 +423,10 @@ impl Examination {
         let concerned = before.reached(&targets);
         // Who is in no circle at the first look is in none of those who have slept ever since.
         let mut may_be_stuck = !suspects_of(&before).is_disjoint(&concerned);
+        let frozen = first.frozen();
         let judged = |mut second: world::World| {
             caller.disregard(&mut second);
+            scan::tell_frozen(&mut second, &frozen);
             let graph = graph::Graph::of(&first, &second, &world::Births::new());
             let suspects = suspects_of(&graph);
             (second, graph, suspects)
@@ -471,6 +477,16 @@ impl Examination {
             graph,
             between,
         })
+    }
+}
+
+/// What follows from one look, of which it is asked who is frozen of those to whom the waits of
+/// `targets` lead.
+fn graph_with_frozen(world: &mut world::World, targets: &BTreeSet<i32>) -> graph::Graph {
+    let graph = graph::Graph::of_one(world);
+    match scan::tell_frozen(world, &graph.reached(targets)) {
+        true => graph::Graph::of_one(world),
+        false => graph,
     }
 }
 

@@ -69,6 +69,7 @@ impl Needs {
                 | Wait::Other(_)
                 | Wait::Restarted
                 | Wait::Stopped
+                | Wait::Frozen
                 | Wait::Traced => {}
             }
         }

@@ -43,6 +43,8 @@ pub enum Pattern {
     Background,
     /// A program was stopped by a signal.
     Stopped,
+    /// A program stands still by the freezer of its cgroup, as under `docker pause`.
+    Frozen,
     /// A program takes its input more slowly than it comes.
     SlowReader,
     /// A program waits for what is typed at its terminal.
@@ -70,6 +72,7 @@ impl Pattern {
             Pattern::Uninterruptible => "uninterruptible",
             Pattern::Background => "background",
             Pattern::Stopped => "stopped",
+            Pattern::Frozen => "frozen",
             Pattern::SlowReader => "slow-reader",
             Pattern::Terminal => "terminal",
         }
@@ -145,6 +148,10 @@ impl Pattern {
                  (</dev/null)."
             }
             Pattern::Stopped => "Have it go on: kill -CONT PID, or fg in its shell.",
+            Pattern::Frozen => {
+                "Thaw it by what has frozen it: docker unpause, systemctl thaw, or 0 into the file \
+                 cgroup.freeze of that cgroup (THAWED into freezer.state)."
+            }
             Pattern::SlowReader => {
                 "Make the reader faster, or put an elastic stage between (procwright buffer) \
                  so that the writer can go ahead."

@@ -54,6 +54,8 @@ pub(crate) enum Wait {
     Hidden(String),
     /// SIGCONT, since a signal has stopped it.
     Stopped,
+    /// To be thawed: the freezer of a cgroup holds it, in whatever call it was.
+    Frozen,
     /// A debugger.
     Traced,
     /// Nothing: the thread has ended.

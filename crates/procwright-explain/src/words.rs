@@ -134,6 +134,7 @@ pub(crate) fn wait(process: &Process, wait: &Wait) -> String {
         }
         Wait::Hidden(place) => format!("waits in {place}; its call may not be seen"),
         Wait::Stopped => String::from("is stopped by a signal"),
+        Wait::Frozen => String::from("is frozen, by the freezer of a cgroup"),
         Wait::Traced => String::from("is held by a debugger"),
         Wait::Ended => String::from("has ended"),
     }

@@ -133,6 +133,8 @@ pub(crate) struct Process {
     pub(crate) foreground: i32,
     /// Its first thread has ended, and no other is left.
     pub(crate) gone: bool,
+    /// The cgroup whose freezer holds it, empty if that is not told.
+    pub(crate) frozen: Option<String>,
     /// Signal that has stopped it, 0 if not told.
     pub(crate) stop_signal: i32,
     /// Signals for which it has handlers, bit 0 for signal 1.
@@ -258,6 +260,13 @@ impl World {
         process.is_some_and(|process| process.is_outline && !process.gone)
     }
 
+    /// Those of whom it was found that a freezer holds them.
+    pub(crate) fn frozen(&self) -> BTreeSet<i32> {
+        let all = self.processes.values();
+        let frozen = all.filter(|process| process.frozen.is_some());
+        frozen.map(|process| process.pid).collect()
+    }
+
     /// Those whose end could release one of these processes: the child that one waits for, or all
     /// that it has.
     pub(crate) fn awaited(&self, pids: &BTreeSet<i32>) -> BTreeSet<i32> {
@@ -322,7 +331,8 @@ impl Process {
 
     pub(crate) fn is_stopped(&self) -> bool {
         let mut living = self.threads.iter().filter(|t| t.wait != Wait::Ended);
-        living.clone().next().is_some() && living.all(|t| t.wait == Wait::Stopped)
+        let stands = |wait: &Wait| matches!(wait, Wait::Stopped | Wait::Frozen);
+        living.clone().next().is_some() && living.all(|t| stands(&t.wait))
     }
 
     /// True if a thread waits for room in a pipe.

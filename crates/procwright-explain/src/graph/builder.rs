@@ -117,7 +117,7 @@ impl<'w> Builder<'w> {
             Wait::Restarted => at.node.add_doubt(Doubt::RestartedCall),
             Wait::Other(_) => at.node.add_doubt(Doubt::OtherCall),
             Wait::Hidden(place) => self.hidden(&mut at, place),
-            Wait::Stopped => at.node.add_free(Free::Stopped),
+            Wait::Stopped | Wait::Frozen => at.node.add_free(Free::Stopped),
             Wait::Traced => at.node.add_free(Free::Debugger),
             Wait::Ended => {}
         }

@@ -77,7 +77,7 @@ pub(crate) enum Free {
     TimedInput(i32),
     /// A signal that it waits for.
     Signal,
-    /// It is stopped, and SIGCONT would have it go on.
+    /// It is stopped or frozen, and SIGCONT or a thaw would have it go on.
     Stopped,
     /// A debugger holds it.
     Debugger,

@@ -37,6 +37,7 @@ fn pair(switches: u64) -> World {
             terminal: 0,
             foreground: -1,
             gone: false,
+            frozen: None,
             stop_signal: 0,
             caught: 0,
             timers: Some(false),

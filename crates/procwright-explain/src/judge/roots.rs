@@ -81,6 +81,13 @@ impl Judge<'_> {
     }
 
     pub(super) fn stopped(&self, process: &Process, who: &str) -> (Verdict, Pattern, String) {
+        if let Some(cgroup) = &process.frozen {
+            let sentence = match cgroup.as_str() {
+                "" => format!("{who} is frozen, by the freezer of its cgroup."),
+                cgroup => format!("{who} is frozen, by the freezer of the cgroup {cgroup}."),
+            };
+            return (Verdict::Stopped, Pattern::Frozen, sentence);
+        }
         let by_terminal = TERMINAL_STOPS.contains(&process.stop_signal);
         let device = words::terminal(process.terminal);
         let sentence = match process.stop_signal {

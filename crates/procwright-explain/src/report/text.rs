@@ -80,8 +80,12 @@ impl Page<'_> {
         self.text.push('\n');
         let counts = &diagnosis.counts;
         let looked = format!(
-            "Looked twice, {} ms apart; at {} processes with {} threads and {} pipes; asked for {}.",
-            diagnosis.between_ms, counts.processes, counts.threads, counts.pipes, counts.asked
+            "Looked twice, {} ms apart; at {} with {} and {}; asked for {}.",
+            diagnosis.between_ms,
+            counted(counts.processes, "process", "processes"),
+            counted(counts.threads, "thread", "threads"),
+            counted(counts.pipes, "pipe", "pipes"),
+            counts.asked
         );
         let looked = self.wrapped("", "", &looked);
         self.text += &self.painted(FAINT, &looked);
@@ -208,6 +212,13 @@ impl Page<'_> {
 
     fn wrapped(&self, head: &str, indent: &str, text: &str) -> String {
         wrapped(self.columns.min(WIDTH), head, indent, text)
+    }
+}
+
+fn counted(number: usize, one: &str, several: &str) -> String {
+    match number {
+        1 => format!("1 {one}"),
+        number => format!("{number} {several}"),
     }
 }
 

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{AtFlags, CWD};
 
-use super::{calls, creation, descriptors, ends, files};
+use super::{calls, creation, descriptors, ends, files, frozen};
 use crate::wait::{Children, Wait};
 use crate::world::{Births, Fd, Object, World};
 
@@ -23,6 +23,7 @@ pub(crate) fn look_closer(
         world.unseen.hurried = true;
         return births;
     };
+    frozen::tell(world, suspects);
     let mut in_flight = false;
     for process in world.processes.values_mut() {
         let mut fds = process.fds.iter().flatten();
@@ -36,17 +37,10 @@ pub(crate) fn look_closer(
         };
         let mut buffer = [0; 256];
         if suspects.contains(&process.pid) {
-            for thread in &mut process.threads {
+            for thread in &process.threads {
                 let path = format!("task/{}/wchan", thread.tid);
                 let place = files::read(dir.as_fd(), &path, &mut buffer).unwrap_or_default();
                 let place = String::from_utf8_lossy(place);
-                if ["freez", "refrigerator"]
-                    .iter()
-                    .any(|word| place.contains(word))
-                {
-                    // By the freezer of a cgroup; its call stands still.
-                    thread.wait = Wait::Stopped;
-                }
                 let of_pipe = |fd: i32| {
                     let fd = process.fds.iter().flatten().find(|one| one.number == fd);
                     fd.is_some_and(|fd| matches!(fd.of, Object::Pipe(_) | Object::Fifo { .. }))
@@ -92,8 +86,8 @@ pub(crate) fn look_closer(
 }
 
 /// True if a thread that waits so sleeps at this place in the kernel. A filter of system
-/// calls may hold it up before the call has begun, and a freezer within, or a server of
-/// files in user space that has the page for the bytes.
+/// calls may hold it up before the call has begun, or within it a server of files in user space
+/// that has the page for the bytes.
 fn fits(wait: &Wait, place: &str, of_pipe: &dyn Fn(i32) -> bool) -> bool {
     if place.contains("request_wait_answer") {
         return false;

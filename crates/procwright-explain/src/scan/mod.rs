@@ -18,6 +18,8 @@ mod ends;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod files;
 #[cfg(any(target_os = "linux", target_os = "android"))]
+mod frozen;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod jobserver;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod locks;
@@ -51,6 +53,8 @@ pub(crate) use closer::look_closer;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use creation::Probe;
 #[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) use frozen::tell as tell_frozen;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use jobserver::is_jobserver;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use look::{command_lines, look, look_since, pipe_budget};
@@ -58,7 +62,7 @@ pub(crate) use look::{command_lines, look, look_since, pipe_budget};
 pub(crate) use other::{
     Probe, Sleeper, add_children, add_links, add_traced, add_tracers, command_lines, connect,
     family, holders, is_jobserver, look, look_again, look_at, look_at_each, look_closer,
-    look_since, newcomers, outline_others, outline_these, pipe_budget, sleepers,
+    look_since, newcomers, outline_others, outline_these, pipe_budget, sleepers, tell_frozen,
 };
 #[cfg(all(test, target_os = "linux"))]
 pub(crate) use partial::own_family;

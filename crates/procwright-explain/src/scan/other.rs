@@ -69,6 +69,10 @@ pub(crate) fn look_again(_: &World, _: &BTreeSet<i32>) -> io::Result<World> {
     look()
 }
 
+pub(crate) fn tell_frozen(_: &mut World, _: &BTreeSet<i32>) -> bool {
+    false
+}
+
 pub(crate) fn look_closer(_: &mut World, _: &BTreeSet<i32>, _: bool) -> Births {
     Births::new()
 }

@@ -36,6 +36,7 @@ pub(super) fn outline(at: impl AsFd, name: &str, pid: i32) -> io::Result<Option<
         terminal: stat.terminal,
         foreground: stat.foreground,
         gone,
+        frozen: None,
         stop_signal: stat.exit_code & 0x7f,
         caught: 0,
         timers: Some(false),
@@ -50,7 +51,7 @@ pub(super) fn outline(at: impl AsFd, name: &str, pid: i32) -> io::Result<Option<
 /// Reads a process. `None` if it is the kernel's.
 ///
 /// Its descriptors are left to be read, as `None`, unless it has slept since an earlier look has
-/// seen it as `before`: who sleeps opens and closes none. They are read behind the threads. A
+/// seen it as `before`: who sleeps opens and closes none, and is frozen where it was. They are read behind the threads. A
 /// thread that sleeps from here to the next look has changed no descriptor in between, so that
 /// the list is that of the whole time.
 pub(super) fn read(
@@ -90,6 +91,7 @@ pub(super) fn read(
     if let Some(before) = before.filter(|before| process.has_slept_since(before)) {
         process.fds.clone_from(&before.fds);
         process.written = before.written;
+        process.frozen.clone_from(&before.frozen);
         return Ok(Some(process));
     }
     if process

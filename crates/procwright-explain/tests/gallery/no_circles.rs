@@ -76,6 +76,41 @@ child.wait()
             )
         },
         Scene {
+            behind: &["me"],
+            says: "is frozen, by the freezer of the cgroup /",
+            ..hang(
+                "a child is frozen, as by docker pause",
+                Stopped,
+                Pattern::Frozen,
+                &["child"],
+                r"
+child = Popen(['sleep', '10000'])
+freeze(child.pid)
+say(me=ME, child=child.pid)
+child.wait()
+",
+            )
+        },
+        Scene {
+            behind: &["writer", "me"],
+            says: "cgroup.freeze",
+            ..hang(
+                "a stage is frozen while it reads",
+                Stopped,
+                Pattern::Frozen,
+                &["reader"],
+                r"
+writer = Popen(['sh', '-c', 'read line; exec yes'], stdin=PIPE, stdout=PIPE)
+reader = Popen(['cat'], stdin=writer.stdout, stdout=DEVNULL)
+writer.stdout.close()
+freeze(reader.pid)
+writer.stdin.write(b'\n'); writer.stdin.close()
+say(me=ME, reader=reader.pid, writer=writer.pid)
+writer.wait()
+",
+            )
+        },
+        Scene {
             behind: &["writer", "me"],
             ..hang(
                 "a stage is stopped",

@@ -67,6 +67,23 @@ def resume(pid, place):
         time.sleep(0.01)
     os.kill(pid, signal.SIGCONT)
 
+def freeze(pid):
+    'Has a cgroup of its own hold a program, which goes when this one does.'
+    mounts = [line.split() for line in open('/proc/self/mounts')]
+    at = next((words[1] for words in mounts if words[2] == 'cgroup2'), None) or skip('no cgroup2')
+    group = f'{at}/procwright-gallery-{ME}'
+    try:
+        os.mkdir(group)
+    except OSError as error:
+        skip(f'no cgroup can be made: {error}')
+    # Of another session and parent, so that it outlives all that are killed.
+    remove = '(read end; until rmdir $0 2>/dev/null; do sleep 0.1; done) <&0 &'
+    Popen(['sh', '-c', remove, group], stdin=PIPE, start_new_session=True, stdout=DEVNULL).wait()
+    open(f'{group}/cgroup.procs', 'w').write(str(pid))
+    open(f'{group}/cgroup.freeze', 'w').write('1')
+    while 'frozen 1' not in open(f'{group}/cgroup.events').read():
+        time.sleep(0.01)
+
 def terminal(*words, asks=None, resumed=None):
     'A program with a terminal of its own, at which nobody types; or `asks`, which it starts.'
     pid, master = pty.fork()
