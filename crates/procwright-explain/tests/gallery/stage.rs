@@ -77,8 +77,11 @@ def freeze(pid):
     except OSError as error:
         skip(f'no cgroup can be made: {error}')
     # Of another session and parent, so that it outlives all that are killed.
-    remove = '(read end; until rmdir $0 2>/dev/null; do sleep 0.1; done) <&0 &'
-    Popen(['sh', '-c', remove, group], stdin=PIPE, start_new_session=True, stdout=DEVNULL).wait()
+    # What a shell has in the background gets /dev/null for its stdin.
+    remove = 'exec 3<&0; (read end <&3; until rmdir $0 2>/dev/null; do sleep 0.1; done) &'
+    # Its stdin is closed with this program, and not before.
+    freeze.remover = Popen(['sh', '-c', remove, group], stdin=PIPE, start_new_session=True, stdout=DEVNULL)
+    freeze.remover.wait()
     open(f'{group}/cgroup.procs', 'w').write(str(pid))
     open(f'{group}/cgroup.freeze', 'w').write('1')
     while 'frozen 1' not in open(f'{group}/cgroup.events').read():
