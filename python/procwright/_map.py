@@ -13,7 +13,7 @@ from ._journal import Journal, journal_of
 from ._options import RUN, argv, event_hook, given_args, translated
 from ._outcome import raise_for, result_of
 from ._piece import Order
-from ._record import Record
+from ._record import Record, Status
 from ._result import AskOk, Result, no_truth
 from ._run import run
 from ._starting import audit, start
@@ -387,7 +387,9 @@ class Map(Generic[Out, Err, Order]):
                 error.args = (words_of(error, given),)
                 line = str(error)
         else:
-            before = Past(*parts)
+            started_at, well, duration_s, outcome, raw = parts
+            status = None if raw is None else Status(*raw)
+            before = Past(started_at, well, duration_s, outcome, status)
         limits = given["timeout"], given["idle_timeout"]
         argv = [os.fsdecode(word) for word in words]
         nothing = ("", "") if decoding else (b"", b"")
@@ -564,8 +566,11 @@ class Ended(Generic[Out, Err, Order]):
 
     @property
     def returncode(self) -> int | MaybeNone:
-        """Its exit code, or minus the signal that ended it; None if it was not run."""
-        return None if self.result is None else self.result.returncode
+        """Its exit code, or minus the signal that ended it, now or before; None if it could not be
+        started, and where the journal does not tell."""
+        if self.result is not None:
+            return self.result.returncode
+        return None if self.before is None else self.before.returncode
 
     @property
     def outcome(self) -> str:
@@ -591,9 +596,9 @@ class Ended(Generic[Out, Err, Order]):
         None if an earlier map has run it, and it has succeeded: ask for `before` where there is a
         journal. Raised are `CalledProcessError`, `TimeoutExpired`, `IdleTimeout`,
         `OutputLimitExceeded`, `Cancelled`, or what kept it from being started. Of one that has
-        failed before, or whose end is not known, a `CalledProcessError` without a result. Of one
-        that was stopped for the failure of another it is that failure: what `check()` of its
-        `cause` raises.
+        failed before, for whatever reason, or whose end is not known, a `CalledProcessError`
+        without a result, whose `returncode` is that of `before`. Of one that was stopped for the
+        failure of another it is that failure: what `check()` of its `cause` raises.
         """
         if self.cause is not None:
             self.cause.check()
@@ -604,7 +609,7 @@ class Ended(Generic[Out, Err, Order]):
         if not self.ok:
             from ._run_errors import failed_before
 
-            raise failed_before(self.args, self.summary)
+            raise failed_before(self.args, self.summary, self.returncode)
         return self.result
 
     def __bool__(self) -> AskOk:
@@ -654,7 +659,7 @@ def without_hint(words: str) -> str:
 class Past(Record):
     """What a journal tells of a command of an earlier map."""
 
-    __slots__ = ("started_at", "ok", "duration_s", "outcome")
+    __slots__ = ("started_at", "ok", "duration_s", "outcome", "status")
 
     def __init__(
         self,
@@ -662,6 +667,7 @@ class Past(Record):
         ok: bool | None,
         duration_s: float | None,
         outcome: str | None,
+        status: Status | None = None,
     ) -> None:
         #: Seconds since 1970 at its start.
         self.started_at = started_at
@@ -671,6 +677,14 @@ class Past(Record):
         self.duration_s = duration_s
         #: How it ended, in words, None if that is not known.
         self.outcome = outcome
+        #: How its program ended; None if that is not known, or if it could not be started.
+        self.status = status
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit code, or minus the signal that ended it; None where `status` is, and where that
+        is unknown."""
+        return None if self.status is None else self.status.returncode
 
 
 class Progress(Record):

@@ -145,24 +145,25 @@ def _cancelled_before(text: str) -> Cancelled:
 
 
 class _FailedBefore(CalledProcessError):
-    """A command of a map that has failed when an earlier one ran it: nothing but that is known.
-    `result` and what it has are None."""
+    """A command of a map that has failed when an earlier one ran it. The journal has its code;
+    `result` and what else that has are None."""
 
-    def __init__(self, cmd: Args, text: str) -> None:
+    def __init__(self, cmd: Args, text: str, returncode: int | None) -> None:
         super().__init__(None, text)  # type: ignore[arg-type]
-        self.args = (cmd, text)
+        self.args = (cmd, text, returncode)
         self._cmd = cmd
+        self._returncode = returncode
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (failed_before, (self._cmd, self._text))
+        return (failed_before, (self._cmd, self._text, self._returncode))
 
     @property
     def cmd(self) -> Args | MaybeStages:
         return self._cmd
 
     @property
-    def returncode(self) -> MaybeNone:  # type: ignore[override]
-        return None
+    def returncode(self) -> int | MaybeNone:  # type: ignore[override]
+        return self._returncode
 
     @property
     def output(self) -> None:
@@ -177,9 +178,9 @@ class _FailedBefore(CalledProcessError):
 _FailedBefore.__name__ = _FailedBefore.__qualname__ = "CalledProcessError"
 
 
-def failed_before(cmd: Args, text: str) -> CalledProcessError:
+def failed_before(cmd: Args, text: str, returncode: int | None) -> CalledProcessError:
     """The error of a command that has failed when an earlier map ran it."""
-    return _FailedBefore(cmd, text)
+    return _FailedBefore(cmd, text, returncode)
 
 
 class OutputLimitExceeded(RunError):

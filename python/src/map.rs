@@ -19,6 +19,7 @@ use crate::events::tell;
 use crate::options::CommonOptions;
 use crate::python::exception;
 use crate::raised::{Raised, exception_of};
+use crate::report::status;
 use crate::run;
 use crate::signals::{on_main_thread, while_stopping};
 use crate::taps::{ChunkTaps, call};
@@ -375,11 +376,13 @@ fn come(py: Python<'_>, ended: Ended<BytesMemory>) -> PyResult<Come<'_>> {
 /// The parts of a `Past`.
 fn parts<'py>(py: Python<'py>, past: &Past) -> PyResult<Bound<'py, PyAny>> {
     let end = past.end.as_ref();
+    let status = past.status().map(|exit| status(py, exit)).transpose()?;
     let parts = (
         past.started_at,
         end.map(|end| end.success),
         end.map(|end| end.duration.as_secs_f64()),
         end.map(|end| &*end.words),
+        status,
     );
     Ok(parts.into_pyobject(py)?.into_any())
 }

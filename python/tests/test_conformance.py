@@ -271,12 +271,22 @@ def map_fact(name, wanted, ended, progress):
         return getattr(progress, name)
     if name == "stdout":
         return "".join(one.result.stdout for one in ended if one.result is not None)
+    if name == "statuses_before":
+        return {str(one.index): map_status(one) for one in ended if one.before is not None}
     assert name == "failures", name
     failed = {str(one.index): one.summary for one in ended if not one.ok}
     return {
         place: wanted.get(place, line) if (wanted.get(place) or "") in line else line
         for place, line in failed.items()
     }
+
+
+def map_status(ended):
+    code = ended.returncode
+    assert ended.before.returncode == code
+    if code is None:
+        return None
+    return {"exited": code} if code >= 0 else {"signaled": -code}
 
 
 @pytest.mark.parametrize("case", PIPELINES, ids=lambda case: case["name"])

@@ -170,20 +170,31 @@ def test_one_file_for_all_is_refused(child, tmp_path, name):
 
 
 def test_what_failed_before_raises_what_a_run_would(child, tmp_path):
-    commands = [words(child, "exit", "3"), words(child, "exit", "0")]
+    killed = ["sh", "-c", "kill -9 $$"]
+    commands = [words(child, "exit", "3"), words(child, "exit", "0"), killed, ["/no/such/program"]]
     journal = tmp_path / "journal"
     procwright.map(commands, journal=journal).wait()
     again = procwright.map(
         commands, journal=procwright.Journal(journal, resume=True), ordered=True, text=True
     )
-    failed, good = again
-    assert (failed.before.ok, failed.stdout) == (False, None)
+    failed, good, killed, missing = again
+    assert [one.returncode for one in (failed, good, killed, missing)] == [3, 0, -9, None]
+    assert (failed.before.ok, failed.before.returncode, failed.stdout) == (False, 3, None)
+    assert failed.before.status == procwright.Status("exited", code=3)
+    assert str(killed.before.status) == "killed by SIGKILL"
+    assert missing.before.status is None
+    assert "was not started" in missing.outcome
     with pytest.raises(procwright.CalledProcessError, match="exited with code 3") as caught:
         failed.check()
     error = caught.value
-    assert (error.result, error.returncode, error.cmd) == (None, None, commands[0])
+    assert (error.result, error.returncode, error.cmd) == (None, 3, commands[0])
     assert (error.stdout, error.stderr) == (None, None)
-    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    unpickled = pickle.loads(pickle.dumps(error))
+    assert (str(unpickled), unpickled.returncode) == (str(error), 3)
+    for one, code in ((killed, -9), (missing, None)):
+        with pytest.raises(procwright.CalledProcessError) as caught:
+            one.check()
+        assert caught.value.returncode == code
     assert good.check() is None
 
 
@@ -465,7 +476,7 @@ def test_an_ended_has_the_parts_of_its_result_or_none(child, tmp_path):
     assert "hint" in str(missing_here.error)
     again = Journal(journal, resume=True)
     before, _ = procwright.map(commands, ordered=True, journal=again)
-    assert (before.returncode, before.outcome) == (None, "exited with code 3")
+    assert (before.returncode, before.outcome) == (3, "exited with code 3")
 
 
 class Pressed(BaseException):

@@ -169,11 +169,19 @@ class TestConformanceOfMap < Minitest::Test
     File.write(path, kept.join)
   end
 
+  def status(ended)
+    assert_equal [ended.before.status, ended.before.exitstatus], [ended.status, ended.exitstatus]
+    return if ended.status.nil?
+
+    ended.exitstatus ? { "exited" => ended.exitstatus } : { "signaled" => ended.status.termsig }
+  end
+
   def fact(name, wanted, ended, progress)
     case name
     when "commands" then progress.taken
     when *COUNTS then progress[name]
     when "stopped_by" then progress.stopped_by&.name
+    when "statuses_before" then ended.select(&:before).to_h { |one| [one.index.to_s, status(one)] }
     when "stdout" then ended.filter_map { |one| one.result&.stdout }.join
     when "failures"
       ended.reject(&:success?).to_h do |one|

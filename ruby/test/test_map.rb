@@ -408,6 +408,23 @@ class TestMap < Minitest::Test
     eventually { GC.start || (fds <= before[0] + 10 && tasks <= before[1]) }
   end
 
+  def test_what_failed_before_is_raised_with_its_status
+    Dir.mktmpdir do |dir|
+      journal = File.join(dir, "journal")
+      commands = [["sh", "-c", "exit 3"], ["sh", "-c", "kill -9 $$"], ["/no/such/program"]]
+      Procwright.map(commands, journal: journal).to_a
+      map = Procwright.map(commands, ordered: true, journal: Procwright::Journal.new(journal, resume: true))
+      errors = map.map { |ended| [ended, assert_raises(Procwright::CommandFailed) { ended.check! }] }
+      errors.each { |ended, error| assert_equal [nil, ended.status, ended.exitstatus], [error.result, error.status, error.exitstatus] }
+      failed, killed, missing = errors.map(&:last)
+      assert_equal [3, "exit 3"], [failed.exitstatus, failed.status.to_s]
+      assert_equal [nil, 9], [killed.exitstatus, killed.status.termsig]
+      assert_nil missing.status
+      assert_equal 3, assert_raises(Procwright::CommandFailed) { Procwright.run!("sh", "-c", "exit 3") }.exitstatus
+      assert_nil assert_raises(Procwright::CommandFailed) { Procwright.pipeline!("false", "true") }.status
+    end
+  end
+
   def test_what_was_done_is_not_done_again
     Dir.mktmpdir do |dir|
       journal, joblog = %w[journal joblog].map { |name| File.join(dir, name) }

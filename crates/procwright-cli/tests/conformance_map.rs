@@ -46,6 +46,7 @@ fn check(case: &Value) {
         let actual = match what.as_str() {
             "stdout" => String::from_utf8_lossy(&output.stdout).into(),
             "failures" => failures(&report["failures"], expected),
+            "statuses_before" => statuses_before(&report["runs"]),
             _ => report
                 .get(what)
                 .unwrap_or_else(|| panic!("unknown expectation {what}"))
@@ -124,6 +125,22 @@ fn forget_ends(path: &Path) {
         .collect();
     assert_ne!(kept, text);
     std::fs::write(path, kept).unwrap();
+}
+
+/// How those ended that were not run since the journal tells of them.
+fn statuses_before(runs: &Value) -> Value {
+    let before = runs.as_array().unwrap().iter();
+    let before = before.filter(|run| run["before"] == true).map(|run| {
+        let status = &run["status"];
+        let status = match status["kind"].as_str() {
+            None => Value::Null,
+            Some("exited") => json!({"exited": status["code"]}),
+            Some("signaled") => json!({"signaled": status["signal"]}),
+            Some(_) => status.clone(),
+        };
+        (run["index"].to_string(), status)
+    });
+    Value::Object(before.collect())
 }
 
 /// The failures, each as `expected` has it if that is in its line.

@@ -83,6 +83,15 @@ impl From<RawExit> for Exit {
 }
 
 impl Unknown {
+    /// All of them.
+    #[cfg(feature = "serde")]
+    pub(crate) const ALL: [Unknown; 4] = [
+        Unknown::ReapedElsewhere,
+        Unknown::NotReaped,
+        Unknown::NotTold,
+        Unknown::StillRunning,
+    ];
+
     /// The name that stands in JSON.
     pub const fn name(self) -> &'static str {
         match self {

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::exit::Exit;
+use super::exit::{Exit, Unknown};
+use super::signal::Signal;
 
 impl Exit {
     /// The end as it stands in reports: `kind`, and the fields that go with it.
@@ -23,6 +24,30 @@ impl Exit {
                 "core": core,
             }),
             Exit::Unknown(why) => json!({"kind": "unknown", "why": why.name()}),
+        }
+    }
+
+    /// The end of which [`Exit::to_json`] tells; none if that is not what the value is.
+    ///
+    /// ```
+    /// use procwright_process::Exit;
+    ///
+    /// assert_eq!(Exit::from_json(&Exit::Code(3).to_json()), Some(Exit::Code(3)));
+    /// ```
+    pub fn from_json(value: &Value) -> Option<Exit> {
+        let number = |name: &str| i32::try_from(value[name].as_i64()?).ok();
+        match value["kind"].as_str()? {
+            "exited" => Some(Exit::Code(number("code")?)),
+            "signaled" => Some(Exit::Signal {
+                signal: Signal::reported(number("signal")?),
+                core: value["core"].as_bool()?,
+            }),
+            "unknown" => {
+                let name = value["why"].as_str()?;
+                let why = Unknown::ALL.into_iter().find(|why| why.name() == name);
+                why.map(Exit::Unknown)
+            }
+            _ => None,
         }
     }
 }
@@ -46,5 +71,42 @@ mod tests {
             Exit::Unknown(Unknown::StillRunning).to_json(),
             json!({"kind": "unknown", "why": "still_running"})
         );
+    }
+
+    #[test]
+    fn an_end_is_read_as_it_was_written() {
+        let signal = |number, core| Exit::Signal {
+            signal: Signal::reported(number),
+            core,
+        };
+        let known = [
+            Exit::Code(0),
+            Exit::Code(255),
+            signal(9, false),
+            signal(11, true),
+            signal(40, false),
+        ];
+        let unknown = Unknown::ALL.map(Exit::Unknown);
+        for exit in known.into_iter().chain(unknown) {
+            assert_eq!(Exit::from_json(&exit.to_json()), Some(exit));
+        }
+    }
+
+    #[test]
+    fn what_is_no_end_is_none() {
+        for value in [
+            Value::Null,
+            json!(3),
+            json!({}),
+            json!({"kind": "exited"}),
+            json!({"kind": "exited", "code": "3"}),
+            json!({"kind": "exited", "code": 1_u64 << 40}),
+            json!({"kind": "signaled", "name": "SIGKILL", "core": false}),
+            json!({"kind": "signaled", "signal": 9}),
+            json!({"kind": "unknown", "why": "otherwise"}),
+            json!({"kind": "stopped", "code": 0}),
+        ] {
+            assert_eq!(Exit::from_json(&value), None, "{value}");
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::num::NonZero;
 use std::path::Path;
 
 use procwright::map::{Ended, Error, Journal, Map, Outcome, Progress, StoppedBy};
+use procwright::process::Exit;
 use procwright::time::Timeout;
 use procwright::{Collected, Spec};
 use serde_json::{Value, json};
@@ -140,6 +141,16 @@ fn fact(what: &str, done: &Done) -> Value {
         "failed_before" => progress.failed_before.into(),
         "unknown" => progress.unknown.into(),
         "stopped_by" => done.stopped_by.map(StoppedBy::name).into(),
+        "statuses_before" => {
+            let before = done
+                .ended
+                .iter()
+                .filter(|one| matches!(one.outcome, Outcome::Before(_) | Outcome::Unknown(_)));
+            before
+                .map(|one| (one.index.to_string(), status(one)))
+                .collect::<serde_json::Map<_, _>>()
+                .into()
+        }
         "stdout" => {
             let all = done.ended.iter().filter_map(|one| match &one.outcome {
                 Outcome::Ran(collected) => stdout(collected),
@@ -150,6 +161,15 @@ fn fact(what: &str, done: &Done) -> Value {
                 .into()
         }
         other => panic!("unknown expectation {other}"),
+    }
+}
+
+fn status(ended: &Ended) -> Value {
+    match ended.status() {
+        None => Value::Null,
+        Some(Exit::Code(code)) => json!({"exited": code}),
+        Some(Exit::Signal { signal, .. }) => json!({"signaled": signal.number()}),
+        Some(other) => other.to_string().into(),
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use procwright::Spec;
 use procwright::map::{Ended, Error, Joblog, Journal, JournalError, Map, Outcome};
+use procwright::process::{Exit, Signal};
 use test_support::watchdog;
 
 /// Appends a letter to a file of this name, which tells how often it was run.
@@ -129,6 +130,32 @@ fn failures_are_run_again_if_asked() {
     // The latest line of a command holds.
     let ended = run(specs(), Journal::resume(&journal).unwrap());
     assert_eq!(names(&ended), ["before", "failed before", "failed before"]);
+}
+
+#[test]
+fn the_status_of_an_earlier_map_is_known() {
+    let _watchdog = watchdog("the_status_of_an_earlier_map_is_known");
+    let (_dir, journal) = scratch();
+    let specs = || {
+        vec![
+            Spec::shell("exit 3"),
+            Spec::shell("kill -9 $$"),
+            Spec::new(["/does/not/exist"]),
+            Spec::new(["true"]),
+        ]
+    };
+    let statuses = |ended: &[Ended]| ended.iter().map(Ended::status).collect::<Vec<_>>();
+    let now = statuses(&run(specs(), Journal::create(&journal).unwrap()));
+    assert_eq!(now[0], Some(Exit::Code(3)));
+    assert_eq!(now[1].and_then(Exit::signal).map(Signal::number), Some(9));
+    assert_eq!(now[2], None);
+    assert_eq!(now[3], Some(Exit::Code(0)));
+    let ended = run(specs(), Journal::resume(&journal).unwrap());
+    assert_eq!(names(&ended)[0], "failed before");
+    assert_eq!(statuses(&ended), now);
+    edit(&journal, |line| line["event"] != "ended");
+    let ended = run(specs(), Journal::resume(&journal).unwrap());
+    assert_eq!(statuses(&ended), [None; 4]);
 }
 
 #[test]

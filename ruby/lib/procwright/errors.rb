@@ -126,6 +126,19 @@ module Procwright
   # `pipeline!` or {PipelineResult#check!}.
   class CommandFailed < StandardError
     include RunError
+
+    # Of a command that has failed when an earlier map ran it: there is no result.
+    # @private
+    def self.before(status, message)
+      new(nil, message).tap { |error| error.instance_variable_set(:@status, status) }
+    end
+
+    # @return [Status, nil] the way the program ended, also when an earlier map ran it; nil of a
+    #   pipeline, and where the journal does not tell
+    def status = @status || (@result.status if @result.respond_to?(:status))
+
+    # @return [Integer, nil] its exit code; nil after a signal, and where `status` is nil or unknown
+    def exitstatus = status&.exitstatus
   end
 
   # The timeout came: of a run, which was stopped, or of a wait, which ends nothing. A

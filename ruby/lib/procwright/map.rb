@@ -166,13 +166,15 @@ module Procwright
       error = @callbacks.cause(index, error) if @callbacks
       case kind
       when :ran then result = Result.new(parts, given.encodings)
-      when :before, :unknown then before = Past.new(*parts)
+      when :before, :unknown then before = past(*parts)
       end
       error = refusal(given, error) if error.is_a?(InvalidValue)
       ended = Ended.new(index, given.argv, result, error, before, summary, cause)
       @cause = ended if caused_by == index
       ended
     end
+
+    def past(*known, status) = Past.new(*known, status && Status.new(nil, *status))
 
     # The failure for which others were stopped, which with `ordered` may come behind them.
     def cause_of_others

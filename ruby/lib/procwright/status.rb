@@ -4,7 +4,7 @@ module Procwright
   # The way a program ended. It answers what a Process::Status does, and nil, never 0, where
   # the answer is not known.
   class Status
-    # @return [Integer]
+    # @return [Integer, nil] nil of a program that an earlier map has run
     attr_reader :pid
     # @return [Integer, nil] the exit code, nil after a signal and where it is unknown
     attr_reader :exitstatus
@@ -55,7 +55,7 @@ module Procwright
     def &(other) = to_i & other
     def >>(other) = to_i >> other
 
-    def to_s = "pid #{@pid} #{words}"
+    def to_s = @pid ? "pid #{@pid} #{words}" : words
     def inspect = "#<Procwright::Status: #{self}>"
 
     # Parts for pattern matching.

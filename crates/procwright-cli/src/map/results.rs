@@ -154,7 +154,7 @@ fn listed(ended: &Ended) -> Value {
         "argv": argv.collect::<Vec<_>>(),
         "success": ended.success(),
         "before": past.is_some(),
-        "status": report.map(|report| report.status.to_json()),
+        "status": ended.status().map(procwright::process::Exit::to_json),
         "reason": report.map(|report| report.reason.name()),
         "outcome": outcome_of(ended),
         "duration_s": duration.map(|duration| duration.as_secs_f64()),

@@ -7,6 +7,7 @@ use crate::quote::quote;
 use crate::run::{self, Collected, Failure, Reason};
 use crate::spec::Spec;
 use crate::spool::Memory;
+use procwright_process::Exit;
 
 /// One command of a map, and what became of it.
 #[derive(Debug)]
@@ -63,6 +64,16 @@ impl<M: Memory> Ended<M> {
             }
             Outcome::NotStarted(error) => matches!(error, run::Error::Cancelled { .. }),
             Outcome::Before(_) | Outcome::Unknown(_) | Outcome::Taken => false,
+        }
+    }
+
+    /// How its program ended, now or in an earlier map; none if it could not be started, and where
+    /// the journal does not tell.
+    pub fn status(&self) -> Option<Exit> {
+        match &self.outcome {
+            Outcome::Ran(collected) => Some(collected.report.status),
+            Outcome::Before(past) => past.status(),
+            Outcome::NotStarted(_) | Outcome::Unknown(_) | Outcome::Taken => None,
         }
     }
 

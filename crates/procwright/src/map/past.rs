@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use procwright_process::Exit;
+
 /// What a journal tells of a command that an earlier map has started.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -21,11 +23,19 @@ pub struct PastEnd {
     pub success: bool,
     /// Time from its start to its end.
     pub duration: Duration,
+    /// How its program ended; none if it could not be started. Of one that was stopped this says
+    /// how that ended it, and `words` why it was stopped.
+    pub status: Option<Exit>,
     /// What became of it, in words: `exited with code 1`.
     pub words: String,
 }
 
 impl Past {
+    /// How its program ended; none if the journal does not tell, or if it could not be started.
+    pub fn status(&self) -> Option<Exit> {
+        self.end.as_ref().and_then(|end| end.status)
+    }
+
     /// True if it is known to have succeeded.
     pub fn success(&self) -> bool {
         self.end.as_ref().is_some_and(|end| end.success)

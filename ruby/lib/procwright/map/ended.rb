@@ -51,11 +51,12 @@ module Procwright
       # @return [String, nil] what it wrote to stderr; nil if it was not run
       def stderr = @result&.stderr
 
-      # @return [Status, nil] the way it ended; nil if it was not run
-      def status = @result&.status
+      # @return [Status, nil] the way it ended, now or before; nil if it could not be started, and
+      #   where the journal does not tell
+      def status = @result ? @result.status : @before&.status
 
-      # @return [Integer, nil] its exit code; nil after a signal, where it is unknown, and if it was not run
-      def exitstatus = @result&.exitstatus
+      # @return [Integer, nil] its exit code; nil after a signal, and where `status` is nil or unknown
+      def exitstatus = status&.exitstatus
 
       # @return [String] what became of it, in a line without its words, whether or not it was run
       def outcome
@@ -67,7 +68,9 @@ module Procwright
       end
 
       # Gives itself if it succeeded, and raises what {Procwright.run!} would. Of one that was
-      # stopped for the failure of another it raises that failure.
+      # stopped for the failure of another it raises that failure. Of one that has failed before,
+      # for whatever reason, and of one whose end is not known, a {CommandFailed} without a result:
+      # its {CommandFailed#status} is that of the journal.
       # @raise [CommandFailed, TimeoutExpired, SpawnError, ...]
       def check!
         @cause&.check!
@@ -77,7 +80,7 @@ module Procwright
           Run.raise_for(@result, :raise)
           @result.check!
         end
-        raise CommandFailed.new(nil, @summary) unless success?
+        raise CommandFailed.before(status, @summary) unless success?
 
         self
       end
@@ -98,9 +101,13 @@ module Procwright
 
     # What a journal tells of a command of an earlier map: seconds since 1970 at its start; true
     # if it is known to have succeeded; seconds from its start to its end and how it ended, in
-    # words, both nil if that is not known.
-    Past = Struct.new(:started_at, :success, :duration, :outcome) do
+    # words, both nil if that is not known; the {Status} of its program, nil as well if it could not
+    # be started.
+    Past = Struct.new(:started_at, :success, :duration, :outcome, :status) do
       def success? = success == true
+
+      # @return [Integer, nil] its exit code; nil after a signal, and where `status` is nil or unknown
+      def exitstatus = status&.exitstatus
     end
 
     # How far a map is: commands that were taken from the input, that run at this moment, that

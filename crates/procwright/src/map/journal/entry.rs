@@ -10,7 +10,6 @@ use crate::map::ended::{Outcome, without_hint};
 use crate::map::past::PastEnd;
 use crate::run::Reason;
 use crate::spool::Memory;
-use procwright_process::Exit;
 
 /// A command that was written down as started.
 pub(in crate::map) struct Entry {
@@ -24,7 +23,6 @@ pub(in crate::map) struct Entry {
 pub(super) struct NotedEnd {
     pub(super) past: PastEnd,
     pub(super) reason: Option<&'static str>,
-    pub(super) status: Option<Exit>,
     pub(super) stdout_bytes: Option<u64>,
     pub(super) stderr_bytes: Option<u64>,
 }
@@ -43,10 +41,10 @@ impl NotedEnd {
                     past: PastEnd {
                         success,
                         duration: report.duration,
+                        status: Some(report.status),
                         words,
                     },
                     reason: Some(report.reason.name()),
-                    status: Some(report.status),
                     stdout_bytes: report.stdout_info.as_ref().map(|info| info.bytes),
                     stderr_bytes: report.stderr_info.as_ref().map(|info| info.bytes),
                 })
@@ -55,10 +53,10 @@ impl NotedEnd {
                 past: PastEnd {
                     success: false,
                     duration: Duration::ZERO,
+                    status: None,
                     words: without_hint(format!("was not started: {error}")),
                 },
                 reason: None,
-                status: None,
                 stdout_bytes: None,
                 stderr_bytes: None,
             }),
@@ -71,7 +69,6 @@ impl NotedEnd {
             past: &self.past,
             at: now(),
             reason: self.reason,
-            status: self.status.map_or(Value::Null, Exit::to_json),
             stdout_bytes: self.stdout_bytes,
             stderr_bytes: self.stderr_bytes,
         };

@@ -60,7 +60,7 @@ impl Joblog {
 
 fn line(entry: &Entry, end: &NotedEnd) -> String {
     use procwright_process::Exit;
-    let (code, signal) = match end.status {
+    let (code, signal) = match end.past.status {
         Some(Exit::Code(code)) => (code, 0),
         Some(Exit::Signal { signal, .. }) => (0, signal.number()),
         // What could not be started, and what somebody else has reaped.

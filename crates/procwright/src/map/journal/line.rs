@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::identity::Key;
 use crate::map::past::PastEnd;
 use crate::text_to_json;
+use procwright_process::Exit;
 
 /// The version of the form.
 const VERSION: u64 = 1;
@@ -62,7 +63,6 @@ pub(super) struct End<'a> {
     pub(super) at: f64,
     /// None if it was not started.
     pub(super) reason: Option<&'static str>,
-    pub(super) status: Value,
     pub(super) stdout_bytes: Option<u64>,
     pub(super) stderr_bytes: Option<u64>,
 }
@@ -77,7 +77,7 @@ pub(super) fn ended(nth: Nth, index: u64, end: &End<'_>) -> Value {
         "duration_s": end.past.duration.as_secs_f64(),
         "success": end.past.success,
         "reason": end.reason,
-        "status": end.status,
+        "status": end.past.status.map(Exit::to_json),
         "outcome": end.past.words,
         "stdout_bytes": end.stdout_bytes,
         "stderr_bytes": end.stderr_bytes,
@@ -120,11 +120,23 @@ pub(super) fn parse(text: &[u8]) -> Result<Line, String> {
                         .as_bool()
                         .ok_or_else(|| lacking("success"))?,
                     duration: duration.map_err(|error| error.to_string())?,
+                    status: status(&value["status"])?,
                     words: value["outcome"].as_str().unwrap_or("ended").to_owned(),
                 },
             })
         }
         _ => Err(lacking("event")),
+    }
+}
+
+/// How a program ended; none of one that was not started.
+fn status(value: &Value) -> Result<Option<Exit>, String> {
+    match value {
+        Value::Null => Ok(None),
+        value => match Exit::from_json(value) {
+            None => Err(r#"it has no usable "status""#.to_owned()),
+            status => Ok(status),
+        },
     }
 }
 
@@ -158,20 +170,22 @@ mod tests {
         }
         let line = started(nth, 7, &["a", "b"], 12.5);
         assert_eq!(read(&line), Line::Started { nth, at: 12.5 });
-        let past = PastEnd {
-            success: true,
-            duration: Duration::from_millis(1500),
-            words: "exited with code 0".into(),
-        };
-        let end = End {
-            past: &past,
-            at: 14.0,
-            reason: Some("finished"),
-            status: Value::Null,
-            stdout_bytes: Some(3),
-            stderr_bytes: None,
-        };
-        assert_eq!(read(&ended(nth, 7, &end)), Line::Ended { nth, end: past });
+        for status in [None, Some(Exit::Code(0)), Some(Exit::Code(3))] {
+            let past = PastEnd {
+                success: status == Some(Exit::Code(0)),
+                duration: Duration::from_millis(1500),
+                status,
+                words: "exited with code 0".into(),
+            };
+            let end = End {
+                past: &past,
+                at: 14.0,
+                reason: Some("finished"),
+                stdout_bytes: Some(3),
+                stderr_bytes: None,
+            };
+            assert_eq!(read(&ended(nth, 7, &end)), Line::Ended { nth, end: past });
+        }
     }
 
     #[test]
@@ -186,6 +200,8 @@ mod tests {
             r#"{"event":"started","key":"zz","nth":1,"at":0}"#,
             r#"{"event":"started","key":"00112233445566778899aabbccddeeff","nth":0,"at":0}"#,
             r#"{"event":"ended","key":"00112233445566778899aabbccddeeff","nth":1,"at":0}"#,
+            r#"{"event":"ended","key":"00112233445566778899aabbccddeeff","nth":1,"at":0,
+                "duration_s":1,"success":false,"status":{"kind":"other"}}"#,
         ] {
             assert!(parse(text.as_bytes()).is_err(), "{text}");
         }

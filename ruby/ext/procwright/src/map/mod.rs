@@ -26,6 +26,7 @@ use crate::errors::{exception, guarded, invalid_error, panic_error, spawn_error,
 use crate::gvl::{self, without_gvl_briefly};
 use crate::interruptible::{Interrupts, fork_error};
 use crate::options::{Options, path};
+use crate::report::status;
 use crate::run;
 use callbacks::{Calls, LineTap, MapCallbacks, News};
 use input::{Asking, Commands, MapInput};
@@ -409,15 +410,17 @@ fn exception_of(error: Error) -> Option<Exception> {
     error.value().and_then(Exception::from_value)
 }
 
-/// Start, success, duration and words of what a journal tells.
+/// Start, success, duration, words and status of what a journal tells.
 fn past_parts(ruby: &Ruby, past: &Past) -> Result<RArray, Error> {
     let end = past.end.as_ref();
-    let parts: [Value; 4] = [
+    let status = past.status().map(|exit| status(ruby, exit)).transpose()?;
+    let parts: [Value; 5] = [
         past.started_at.into_value_with(ruby),
         end.map(|end| end.success).into_value_with(ruby),
         end.map(|end| end.duration.as_secs_f64())
             .into_value_with(ruby),
         end.map(|end| &*end.words).into_value_with(ruby),
+        status.into_value_with(ruby),
     ];
     Ok(ruby.ary_new_from_values(&parts))
 }
