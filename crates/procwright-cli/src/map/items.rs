@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal};
+use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
@@ -27,10 +28,7 @@ pub(super) type Row = Vec<OsString>;
 /// Where the items come from.
 pub(super) enum Items {
     /// One list that is read as there is room for commands.
-    Read {
-        from: Box<dyn BufRead + Send>,
-        end: u8,
-    },
+    Read { from: BufReader<File>, end: u8 },
     /// Groups of lists: lists of a group go side by side, and each row of a group meets each of
     /// the others.
     Product(Product),
@@ -283,12 +281,13 @@ fn link(rows: &mut [Row], items: Vec<OsString>) -> Result<(), String> {
     Ok(())
 }
 
-fn open(path: &Path) -> Result<Box<dyn BufRead + Send>, String> {
-    if path.as_os_str() == STDIN {
-        return Ok(Box::new(BufReader::new(io::stdin())));
-    }
-    match File::open(path) {
-        Ok(file) => Ok(Box::new(BufReader::new(file))),
+fn open(path: &Path) -> Result<BufReader<File>, String> {
+    let opened = match path.as_os_str() == STDIN {
+        true => io::stdin().as_fd().try_clone_to_owned().map(File::from),
+        false => File::open(path),
+    };
+    match opened {
+        Ok(file) => Ok(BufReader::new(file)),
         Err(error) => Err(format!("cannot read items from {path:?}: {error}")),
     }
 }
@@ -308,7 +307,7 @@ impl Iterator for Items {
 }
 
 /// The next item that is not empty.
-fn read(from: &mut impl BufRead, end: u8) -> io::Result<Option<OsString>> {
+pub(super) fn read(from: &mut impl BufRead, end: u8) -> io::Result<Option<OsString>> {
     loop {
         let item = read_any(from, end)?;
         if item.as_ref().is_none_or(|item| !item.is_empty()) {
@@ -341,6 +340,12 @@ impl Product {
             next: has_rows.then(|| vec![0; groups.len()]),
             groups,
         }
+    }
+
+    /// How many rows there are; none of more than can be counted.
+    pub(super) fn rows(&self) -> Option<u64> {
+        let mut lengths = self.groups.iter().map(|group| group.len() as u64);
+        lengths.try_fold(1, u64::checked_mul)
     }
 }
 
@@ -393,6 +398,10 @@ mod tests {
             ["a1x", "a2x", "b1x", "b2x"]
         );
         assert!(lists(&[&["a"], &[]]).is_empty());
+        let row = || vec![OsString::new()];
+        let product = Product::new(vec![vec![row(); 3], vec![row(); 2]]);
+        assert_eq!(product.rows(), Some(6));
+        assert_eq!(Product::new(vec![vec![row()], vec![]]).rows(), Some(0));
         assert!(lists(&[&[]]).is_empty());
     }
 }

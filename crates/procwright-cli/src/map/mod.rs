@@ -9,6 +9,7 @@ mod interpreters;
 mod items;
 mod live;
 mod operators;
+mod progress;
 mod quoted;
 mod report;
 mod results;
@@ -17,13 +18,13 @@ mod shell_line;
 mod signals;
 mod tags;
 mod template;
+mod total;
 
-use std::fmt::Write as _;
 use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Instant;
 
-use procwright::map::{Joblog, Journal, Map, Progress, Remote, StoppedBy};
+use procwright::map::{Joblog, Journal, Map, Progress, StoppedBy};
 use procwright::process::Signal;
 use procwright::{BoxError, Event, Sink, Spec, Tap};
 use procwright_os::thread::spawn_quiet;
@@ -31,7 +32,6 @@ use procwright_os::wake::Wake;
 
 use crate::args::{Halt, MapArgs, ReportArg};
 use crate::exit::Termination;
-use crate::human::HumanDuration;
 use crate::report_file::ReportFile;
 use crate::{file_conflicts, inherited_signals, message, own_signals};
 use items::{Items, Lists, Parted};
@@ -41,6 +41,7 @@ use screen::Screen;
 use signals::MapSignals;
 use tags::Tags;
 use template::{Syntax, Template};
+use total::Total;
 
 /// Runs the commands of the options.
 ///
@@ -70,6 +71,9 @@ pub(crate) fn map(mut args: MapArgs) -> Result<Termination, Termination> {
     let mut signals = MapSignals::block(stop)
         .map_err(|error| Termination::trouble(format_args!("cannot catch signals: {error}")))?;
     let started = Instant::now();
+    // Only for who sees it: a file is read once more for it.
+    let total = screen.has_line().then(|| Total::of(&items));
+    let total = total.unwrap_or_default();
     let commands = commands(items, template, spec, tags.clone());
     let mut map = with_rules(Map::fallible(commands), &args).on_event(print_event);
     if is_live(&args) {
@@ -104,7 +108,7 @@ pub(crate) fn map(mut args: MapArgs) -> Result<Termination, Termination> {
         ))
     })?;
     let attended = signals.attend(&remote, &is_done, &screen, || {
-        screen.draw(progress_line(&remote, started));
+        screen.draw(progress::line(&remote, &total, started));
     });
     if let Err(error) = attended {
         remote.stop();
@@ -307,37 +311,4 @@ fn journal(args: &MapArgs) -> Result<Option<Journal>, String> {
         journal = journal.joblog(joblog);
     }
     Ok(Some(journal))
-}
-
-/// The line of progress.
-fn progress_line(remote: &Remote, started: Instant) -> String {
-    let Progress {
-        taken,
-        running,
-        failed,
-        stopped,
-        failed_before,
-        unknown,
-        all_taken,
-        ..
-    } = remote.progress();
-    let ended = taken - running;
-    let mut line = match all_taken {
-        true => format!("{ended} of {taken}"),
-        false => format!("{ended}"),
-    };
-    line.push_str(" done");
-    for (count, word) in [
-        (running, "running"),
-        (failed + failed_before, "failed"),
-        (stopped, "stopped"),
-        (unknown, "unknown"),
-    ] {
-        if count > 0 {
-            let _ = write!(line, ", {count} {word}");
-        }
-    }
-    let elapsed = std::time::Duration::from_secs(started.elapsed().as_secs());
-    let _ = write!(line, ", {}", HumanDuration(elapsed).short());
-    line
 }

@@ -49,6 +49,7 @@ pub(super) fn add_thread<M: Memory>(shared: &Arc<Shared<M>>) -> io::Result<()> {
 fn work<M: Memory>(shared: &Arc<Shared<M>>, bell: &Arc<Wake>) {
     while let Some(Taken {
         index,
+        start,
         spec,
         wants_thread,
     }) = shared.take_command()
@@ -62,7 +63,7 @@ fn work<M: Memory>(shared: &Arc<Shared<M>>, bell: &Arc<Wake>) {
             shared.fail(Error::Panicked("what makes the tap of a command"));
             not_started(&spec)
         });
-        shared.put(index, spec, outcome);
+        shared.put(index, start, spec, outcome);
     }
     shared.remove_thread(bell);
 }

@@ -215,6 +215,11 @@ impl<M: Memory> Remote<M> {
         self.0.progress()
     }
 
+    /// How many commands may run at a time.
+    pub fn parallel(&self) -> usize {
+        self.0.rules.parallel
+    }
+
     /// What has stopped it, if it did not come to its end by itself.
     pub fn stopped_by(&self) -> Option<StoppedBy> {
         self.0.stopped_by()

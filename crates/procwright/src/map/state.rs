@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::{JoinHandle, ThreadId};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::ended::{Ended, Outcome};
 use super::error::{Error, StoppedBy};
@@ -63,6 +63,10 @@ pub struct Progress {
     pub unknown: u64,
     /// True if the input has no more.
     pub all_taken: bool,
+    /// Times of all commands that were run and have ended, together.
+    pub ran_for: Duration,
+    /// Times since their starts of those that run at this moment, together.
+    pub running_for: Duration,
 }
 
 /// How sharp an end is.
@@ -98,7 +102,12 @@ pub(super) struct State<M> {
     next_end: u64,
     /// Place of the next result to be given out.
     next_out: u64,
+    /// Without `running_for`, which grows by itself.
     progress: Progress,
+    /// When the map began.
+    begun: Instant,
+    /// Times from then to the starts of the commands that run, together.
+    starts: Duration,
     error: Option<Error>,
     stopped_by: Option<StoppedBy>,
     /// Place in the input of the failure that has ended it.
@@ -120,6 +129,8 @@ pub(super) struct State<M> {
 /// A command that a thread has taken.
 pub(super) struct Taken {
     pub(super) index: u64,
+    /// When it was taken, from the beginning of the map on.
+    pub(super) start: Duration,
     pub(super) spec: Arc<Spec>,
     /// True if one thread more could have a command at this moment.
     pub(super) wants_thread: bool,
@@ -141,6 +152,8 @@ impl<M: Memory> Shared<M> {
                 next_end: 0,
                 next_out: 0,
                 progress: Progress::default(),
+                begun: Instant::now(),
+                starts: Duration::ZERO,
                 error: None,
                 stopped_by: None,
                 cause: None,
@@ -244,8 +257,8 @@ impl<M: Memory> Shared<M> {
         }
     }
 
-    /// Notes what became of a command.
-    pub(super) fn put(&self, index: u64, spec: Arc<Spec>, outcome: Outcome<M>) {
+    /// Notes what became of a command, which was taken at `start`.
+    pub(super) fn put(&self, index: u64, start: Duration, spec: Arc<Spec>, outcome: Outcome<M>) {
         let mut ended = Ended {
             index,
             spec,
@@ -253,8 +266,13 @@ impl<M: Memory> Shared<M> {
             cause: None,
         };
         let mut state = self.state.lock();
+        state.starts = state.starts.saturating_sub(start);
+        let time = state.begun.elapsed().saturating_sub(start);
         let progress = &mut state.progress;
         progress.running -= 1;
+        if matches!(ended.outcome, Outcome::Ran(_)) {
+            progress.ran_for += time;
+        }
         match &ended.outcome {
             Outcome::Ran(_) | Outcome::NotStarted(_) => match ended.success() {
                 true => progress.succeeded += 1,
@@ -409,7 +427,13 @@ impl<M: Memory> Shared<M> {
     }
 
     pub(super) fn progress(&self) -> Progress {
-        self.state.lock().progress
+        let state = self.state.lock();
+        let running = u32::try_from(state.progress.running).unwrap_or(u32::MAX);
+        let until_now = state.begun.elapsed().saturating_mul(running);
+        Progress {
+            running_for: until_now.saturating_sub(state.starts),
+            ..state.progress
+        }
     }
 
     pub(super) fn stopped_by(&self) -> Option<StoppedBy> {
@@ -427,10 +451,13 @@ impl<M> State<M> {
 
     fn take(&mut self, spec: Spec, rules: &Rules) -> Taken {
         let index = self.progress.taken;
+        let start = self.begun.elapsed();
+        self.starts += start;
         self.progress.taken += 1;
         self.progress.running += 1;
         Taken {
             index,
+            start,
             spec: Arc::new(spec),
             wants_thread: self.idle == 0 && self.bells.len() < rules.parallel,
         }

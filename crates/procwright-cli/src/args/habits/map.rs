@@ -137,7 +137,7 @@ pub(super) fn instead(name: &str) -> Option<&'static str> {
         "--shell-completion" => "procwright completions bash",
         "--tmux" | "--tmuxpane" => "--live --tag shows the output of each as it comes",
         "--total-jobs" | "--total" => {
-            "leave it out: how many there are is known once all items were read; --progress tells it"
+            "leave it out: --progress tells how many there are, once it is known"
         }
         "--pty" | "--tty" => {
             "have each command run by procwright run: procwright map procwright run --pty CMD {}"
