@@ -59,6 +59,8 @@ ERR_ELSEWHERE = "stderr: Elsewhere"
 PLAIN = ["pty: Literal[False] = False", "merged: Literal[False] = False"]
 MERGED = ["pty: Literal[False] = False", "merged: Literal[True]"]
 PTY = ["pty: Literal[True] | tuple[int, int]", "merged: Literal[False] = False"]
+#: With a terminal stdout has all, without one its own: only stderr depends on it.
+MAY_BE_PTY = ["pty: bool | tuple[int, int]", "merged: Literal[False] = False"]
 ANY = [
     "stdout: Sink = -1",
     "stderr: Sink = -1",
@@ -75,6 +77,8 @@ CASES = [
     ([OUT_ELSEWHERE, ERR_ELSEWHERE, *PLAIN], False, False, False),
     ([OUT, ERR, *MERGED], True, True, True),
     ([OUT, "stderr: Sink = -1", *PTY], True, False, False),
+    ([OUT, ERR, *MAY_BE_PTY], True, None, False),
+    ([OUT, ERR_ELSEWHERE, *MAY_BE_PTY], True, False, False),
     (ANY, None, None, None),
 ]
 STDINS = [("stdin: NoPipe = None", "None"), ("stdin: Pipe", "{kind}")]

@@ -263,6 +263,32 @@ def run(
 def run(
     args: Args | LateCommand[Open],
     *,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    pty: bool | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: None = None,
+    **options: Unpack[_RunBytes],
+) -> Result[bytes, bytes | None, None]: ...
+@overload
+def run(
+    args: Args | LateCommand[Open],
+    *,
+    stdout: Pipe = -1,
+    stderr: Elsewhere,
+    pty: bool | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: None = None,
+    **options: Unpack[_RunBytes],
+) -> Result[bytes, None, None]: ...
+@overload
+def run(
+    args: Args | LateCommand[Open],
+    *,
     stdout: Sink = -1,
     stderr: Sink = -1,
     pty: bool | tuple[int, int] = False,
@@ -354,6 +380,32 @@ def run(
 def run(
     args: Args | LateCommand[Open],
     *,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    pty: bool | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[True],
+    encoding: str | None = None,
+    errors: str | None = None,
+    **options: Unpack[_RunText],
+) -> Result[str, str | None, None]: ...
+@overload
+def run(
+    args: Args | LateCommand[Open],
+    *,
+    stdout: Pipe = -1,
+    stderr: Elsewhere,
+    pty: bool | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[True],
+    encoding: str | None = None,
+    errors: str | None = None,
+    **options: Unpack[_RunText],
+) -> Result[str, None, None]: ...
+@overload
+def run(
+    args: Args | LateCommand[Open],
+    *,
     stdout: Sink = -1,
     stderr: Sink = -1,
     pty: bool | tuple[int, int] = False,
@@ -445,6 +497,32 @@ def run(
 def run(
     args: Args | LateCommand[Open],
     *,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    pty: bool | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: str,
+    errors: str | None = None,
+    **options: Unpack[_RunText],
+) -> Result[str, str | None, None]: ...
+@overload
+def run(
+    args: Args | LateCommand[Open],
+    *,
+    stdout: Pipe = -1,
+    stderr: Elsewhere,
+    pty: bool | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: str,
+    errors: str | None = None,
+    **options: Unpack[_RunText],
+) -> Result[str, None, None]: ...
+@overload
+def run(
+    args: Args | LateCommand[Open],
+    *,
     stdout: Sink = -1,
     stderr: Sink = -1,
     pty: bool | tuple[int, int] = False,
@@ -526,6 +604,32 @@ def run(
     stdout: Pipe = -1,
     stderr: Sink = -1,
     pty: Literal[True] | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: str,
+    **options: Unpack[_RunText],
+) -> Result[str, None, None]: ...
+@overload
+def run(
+    args: Args | LateCommand[Open],
+    *,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    pty: bool | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: str,
+    **options: Unpack[_RunText],
+) -> Result[str, str | None, None]: ...
+@overload
+def run(
+    args: Args | LateCommand[Open],
+    *,
+    stdout: Pipe = -1,
+    stderr: Elsewhere,
+    pty: bool | tuple[int, int],
     merged: Literal[False] = False,
     text: Literal[False] = False,
     encoding: None = None,
@@ -873,6 +977,70 @@ def spawn(
     args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    pty: bool | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: None = None,
+    on_stdout_line: None = None,
+    on_stderr_line: None = None,
+    **options: Unpack[_SpawnBytes],
+) -> Child[bytes, bytes | None, None, None]: ...
+@overload
+def spawn(
+    args: Args | LateCommand[Open],
+    *,
+    stdin: Pipe,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    pty: bool | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: None = None,
+    on_stdout_line: None = None,
+    on_stderr_line: None = None,
+    **options: Unpack[_SpawnBytes],
+) -> Child[bytes, bytes | None, bytes, None]: ...
+@overload
+def spawn(
+    args: Args | LateCommand[Open],
+    *,
+    stdin: NoPipe = None,
+    stdout: Pipe = -1,
+    stderr: Elsewhere,
+    pty: bool | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: None = None,
+    on_stdout_line: None = None,
+    on_stderr_line: None = None,
+    **options: Unpack[_SpawnBytes],
+) -> Child[bytes, None, None, None]: ...
+@overload
+def spawn(
+    args: Args | LateCommand[Open],
+    *,
+    stdin: Pipe,
+    stdout: Pipe = -1,
+    stderr: Elsewhere,
+    pty: bool | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: None = None,
+    on_stdout_line: None = None,
+    on_stderr_line: None = None,
+    **options: Unpack[_SpawnBytes],
+) -> Child[bytes, None, bytes, None]: ...
+@overload
+def spawn(
+    args: Args | LateCommand[Open],
+    *,
+    stdin: NoPipe = None,
     stdout: Sink = -1,
     stderr: Sink = -1,
     pty: bool | tuple[int, int] = False,
@@ -1161,6 +1329,70 @@ def spawn(
     args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    pty: bool | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[True],
+    encoding: str | None = None,
+    errors: str | None = None,
+    on_stdout_line: None = None,
+    on_stderr_line: None = None,
+    **options: Unpack[_SpawnText],
+) -> Child[str, str | None, None, None]: ...
+@overload
+def spawn(
+    args: Args | LateCommand[Open],
+    *,
+    stdin: Pipe,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    pty: bool | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[True],
+    encoding: str | None = None,
+    errors: str | None = None,
+    on_stdout_line: None = None,
+    on_stderr_line: None = None,
+    **options: Unpack[_SpawnText],
+) -> Child[str, str | None, str, None]: ...
+@overload
+def spawn(
+    args: Args | LateCommand[Open],
+    *,
+    stdin: NoPipe = None,
+    stdout: Pipe = -1,
+    stderr: Elsewhere,
+    pty: bool | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[True],
+    encoding: str | None = None,
+    errors: str | None = None,
+    on_stdout_line: None = None,
+    on_stderr_line: None = None,
+    **options: Unpack[_SpawnText],
+) -> Child[str, None, None, None]: ...
+@overload
+def spawn(
+    args: Args | LateCommand[Open],
+    *,
+    stdin: Pipe,
+    stdout: Pipe = -1,
+    stderr: Elsewhere,
+    pty: bool | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[True],
+    encoding: str | None = None,
+    errors: str | None = None,
+    on_stdout_line: None = None,
+    on_stderr_line: None = None,
+    **options: Unpack[_SpawnText],
+) -> Child[str, None, str, None]: ...
+@overload
+def spawn(
+    args: Args | LateCommand[Open],
+    *,
+    stdin: NoPipe = None,
     stdout: Sink = -1,
     stderr: Sink = -1,
     pty: bool | tuple[int, int] = False,
@@ -1449,6 +1681,70 @@ def spawn(
     args: Args | LateCommand[Open],
     *,
     stdin: NoPipe = None,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    pty: bool | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: str,
+    errors: str | None = None,
+    on_stdout_line: None = None,
+    on_stderr_line: None = None,
+    **options: Unpack[_SpawnText],
+) -> Child[str, str | None, None, None]: ...
+@overload
+def spawn(
+    args: Args | LateCommand[Open],
+    *,
+    stdin: Pipe,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    pty: bool | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: str,
+    errors: str | None = None,
+    on_stdout_line: None = None,
+    on_stderr_line: None = None,
+    **options: Unpack[_SpawnText],
+) -> Child[str, str | None, str, None]: ...
+@overload
+def spawn(
+    args: Args | LateCommand[Open],
+    *,
+    stdin: NoPipe = None,
+    stdout: Pipe = -1,
+    stderr: Elsewhere,
+    pty: bool | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: str,
+    errors: str | None = None,
+    on_stdout_line: None = None,
+    on_stderr_line: None = None,
+    **options: Unpack[_SpawnText],
+) -> Child[str, None, None, None]: ...
+@overload
+def spawn(
+    args: Args | LateCommand[Open],
+    *,
+    stdin: Pipe,
+    stdout: Pipe = -1,
+    stderr: Elsewhere,
+    pty: bool | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: str,
+    errors: str | None = None,
+    on_stdout_line: None = None,
+    on_stderr_line: None = None,
+    **options: Unpack[_SpawnText],
+) -> Child[str, None, str, None]: ...
+@overload
+def spawn(
+    args: Args | LateCommand[Open],
+    *,
+    stdin: NoPipe = None,
     stdout: Sink = -1,
     stderr: Sink = -1,
     pty: bool | tuple[int, int] = False,
@@ -1724,6 +2020,70 @@ def spawn(
     stdout: Pipe = -1,
     stderr: Sink = -1,
     pty: Literal[True] | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: str,
+    on_stdout_line: None = None,
+    on_stderr_line: None = None,
+    **options: Unpack[_SpawnText],
+) -> Child[str, None, str, None]: ...
+@overload
+def spawn(
+    args: Args | LateCommand[Open],
+    *,
+    stdin: NoPipe = None,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    pty: bool | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: str,
+    on_stdout_line: None = None,
+    on_stderr_line: None = None,
+    **options: Unpack[_SpawnText],
+) -> Child[str, str | None, None, None]: ...
+@overload
+def spawn(
+    args: Args | LateCommand[Open],
+    *,
+    stdin: Pipe,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    pty: bool | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: str,
+    on_stdout_line: None = None,
+    on_stderr_line: None = None,
+    **options: Unpack[_SpawnText],
+) -> Child[str, str | None, str, None]: ...
+@overload
+def spawn(
+    args: Args | LateCommand[Open],
+    *,
+    stdin: NoPipe = None,
+    stdout: Pipe = -1,
+    stderr: Elsewhere,
+    pty: bool | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: str,
+    on_stdout_line: None = None,
+    on_stderr_line: None = None,
+    **options: Unpack[_SpawnText],
+) -> Child[str, None, None, None]: ...
+@overload
+def spawn(
+    args: Args | LateCommand[Open],
+    *,
+    stdin: Pipe,
+    stdout: Pipe = -1,
+    stderr: Elsewhere,
+    pty: bool | tuple[int, int],
     merged: Literal[False] = False,
     text: Literal[False] = False,
     encoding: None = None,
@@ -1916,6 +2276,32 @@ def map(
 def map(
     commands: Iterable[Args | LateCommand[Open]],
     *,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    pty: bool | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: None = None,
+    **options: Unpack[_MapBytes],
+) -> Map[bytes, bytes | None, None]: ...
+@overload
+def map(
+    commands: Iterable[Args | LateCommand[Open]],
+    *,
+    stdout: Pipe = -1,
+    stderr: Elsewhere,
+    pty: bool | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: None = None,
+    **options: Unpack[_MapBytes],
+) -> Map[bytes, None, None]: ...
+@overload
+def map(
+    commands: Iterable[Args | LateCommand[Open]],
+    *,
     stdout: Sink = -1,
     stderr: Sink = -1,
     pty: bool | tuple[int, int] = False,
@@ -2007,6 +2393,32 @@ def map(
 def map(
     commands: Iterable[Args | LateCommand[Open]],
     *,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    pty: bool | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[True],
+    encoding: str | None = None,
+    errors: str | None = None,
+    **options: Unpack[_MapText],
+) -> Map[str, str | None, None]: ...
+@overload
+def map(
+    commands: Iterable[Args | LateCommand[Open]],
+    *,
+    stdout: Pipe = -1,
+    stderr: Elsewhere,
+    pty: bool | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[True],
+    encoding: str | None = None,
+    errors: str | None = None,
+    **options: Unpack[_MapText],
+) -> Map[str, None, None]: ...
+@overload
+def map(
+    commands: Iterable[Args | LateCommand[Open]],
+    *,
     stdout: Sink = -1,
     stderr: Sink = -1,
     pty: bool | tuple[int, int] = False,
@@ -2098,6 +2510,32 @@ def map(
 def map(
     commands: Iterable[Args | LateCommand[Open]],
     *,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    pty: bool | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: str,
+    errors: str | None = None,
+    **options: Unpack[_MapText],
+) -> Map[str, str | None, None]: ...
+@overload
+def map(
+    commands: Iterable[Args | LateCommand[Open]],
+    *,
+    stdout: Pipe = -1,
+    stderr: Elsewhere,
+    pty: bool | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: str,
+    errors: str | None = None,
+    **options: Unpack[_MapText],
+) -> Map[str, None, None]: ...
+@overload
+def map(
+    commands: Iterable[Args | LateCommand[Open]],
+    *,
     stdout: Sink = -1,
     stderr: Sink = -1,
     pty: bool | tuple[int, int] = False,
@@ -2179,6 +2617,32 @@ def map(
     stdout: Pipe = -1,
     stderr: Sink = -1,
     pty: Literal[True] | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: str,
+    **options: Unpack[_MapText],
+) -> Map[str, None, None]: ...
+@overload
+def map(
+    commands: Iterable[Args | LateCommand[Open]],
+    *,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    pty: bool | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: str,
+    **options: Unpack[_MapText],
+) -> Map[str, str | None, None]: ...
+@overload
+def map(
+    commands: Iterable[Args | LateCommand[Open]],
+    *,
+    stdout: Pipe = -1,
+    stderr: Elsewhere,
+    pty: bool | tuple[int, int],
     merged: Literal[False] = False,
     text: Literal[False] = False,
     encoding: None = None,

@@ -75,6 +75,27 @@ def elsewhere() -> None:
     assert_type(procwright.run(LS, pty=(24, 80)).stderr, None)
 
 
+def on_a_terminal_or_not(
+    line: str, pty: bool, size: tuple[int, int] | bool
+) -> Result[str, str | None]:
+    done = procwright.run(line, shell=True, text=True, pty=pty)
+    assert_type(done, Result[str, str | None, None])
+    assert_type(procwright.run(LS, pty=size, stderr=STDOUT), Result[bytes, None, None])
+    with procwright.spawn(line, shell=True, text=True, pty=pty, stdin=PIPE) as child:
+        assert_type(child, procwright.Child[str, str | None, str, None])
+        assert_type(child.stdout, TextReader)
+        return child.result()
+
+
+async def on_a_terminal_or_not_in_a_loop(
+    line: str, *, warn: bool, pty: bool
+) -> Result[str, str | None]:
+    async with aio.spawn(line, shell=True, text=True, pty=pty) as child:
+        assert_type(child, aio.Child[str, str | None, None, None])
+        assert_type(await child.stdout.readline(), str)
+    return await aio.run(line, shell="/bin/bash", text=True, check=not warn, pty=pty)
+
+
 def in_order() -> None:
     merged = procwright.run(LS, merged=True)
     for stream, piece in merged.merged:

@@ -33,6 +33,7 @@ def outputs() -> None:
     procwright.run(LS, text=True, stderr=STDOUT).stderr.strip()  # wrong
     procwright.run(LS, stdout=DEVNULL).stdout.strip()  # wrong
     procwright.run(LS, pty=True).stderr.strip()  # wrong
+    procwright.run(LS, pty=bool(LS)).stderr.strip()  # wrong
     procwright.run(LS, stdout="/dev/null").stdout_info.bytes  # wrong
     "x" in procwright.run(LS).stdout  # wrong
     pathlib.Path("/tmp/x").write_text(procwright.run(LS).stdout)  # wrong
