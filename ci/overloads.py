@@ -277,9 +277,11 @@ def maps():
             options = "MapBytes" if kind == "bytes" else "MapText"
             commands = "commands: Iterable[Args | LateCommand[Open]]"
             yield overload("map", [*sinks, *text], options, gives, commands)
-    # A command with options of its own may say something else.
+    # A command with options of its own may say something else, and nobody knows what.
     commands = "commands: Iterable[Args | Mapping[str, Any] | LateCommand]"
-    yield overload("map", [*ANY, *KINDS[1][1]], "MapText", "Map", commands)
+    for kind, text in KINDS:
+        options = "MapBytes" if kind == "bytes" else "MapText"
+        yield overload("map", [*ANY, *text], options, "Map[Any, Any, Any]", commands)
     yield unpacked("map", "Map[Any, Any, Any]", commands)
     yield last("map", [*ANY, *UNKNOWN], "MapAny", "Map", commands)
 

@@ -2670,11 +2670,50 @@ def map(
     stderr: Sink = -1,
     pty: bool | tuple[int, int] = False,
     merged: bool = False,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: None = None,
+    **options: Unpack[_MapBytes],
+) -> Map[Any, Any, Any]: ...
+@overload
+def map(
+    commands: Iterable[Args | Mapping[str, Any] | LateCommand],
+    *,
+    stdout: Sink = -1,
+    stderr: Sink = -1,
+    pty: bool | tuple[int, int] = False,
+    merged: bool = False,
     text: Literal[True],
     encoding: str | None = None,
     errors: str | None = None,
     **options: Unpack[_MapText],
-) -> Map: ...
+) -> Map[Any, Any, Any]: ...
+@overload
+def map(
+    commands: Iterable[Args | Mapping[str, Any] | LateCommand],
+    *,
+    stdout: Sink = -1,
+    stderr: Sink = -1,
+    pty: bool | tuple[int, int] = False,
+    merged: bool = False,
+    text: Literal[False] = False,
+    encoding: str,
+    errors: str | None = None,
+    **options: Unpack[_MapText],
+) -> Map[Any, Any, Any]: ...
+@overload
+def map(
+    commands: Iterable[Args | Mapping[str, Any] | LateCommand],
+    *,
+    stdout: Sink = -1,
+    stderr: Sink = -1,
+    pty: bool | tuple[int, int] = False,
+    merged: bool = False,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: str,
+    **options: Unpack[_MapText],
+) -> Map[Any, Any, Any]: ...
 @overload
 def map(
     commands: Iterable[Args | Mapping[str, Any] | LateCommand],

@@ -297,7 +297,16 @@ def many() -> None:
     apart = procwright.map([LS], encoding="utf-8", stderr=STDOUT)
     assert_type(apart, procwright.Map[str, None, None])
     own: list[list[str] | dict[str, object]] = [LS, {"args": LS, "text": True}]
-    assert_type(procwright.map(own), procwright.Map)
+    assert_type(procwright.map(own), procwright.Map[Any, Any, Any])
+    blocks = ({"args": ["wc", "-l"], "input": block} for block in (b"1\n", b"2\n"))
+    counted: list[int] = [int(ended.stdout) for ended in procwright.map(blocks, ordered=True)]
+    as_text = procwright.map(({"args": ["wc", "-l"], "input": one} for one in "ab"), text=True)
+    counted += [int(ended.check().stdout) for ended in as_text]
+
+
+async def many_in_a_loop() -> list[int]:
+    blocks = ({"args": ["wc", "-l"], "input": block} for block in (b"1\n", b"2\n"))
+    return [int(ended.stdout) async for ended in aio.map(blocks, encoding="utf-8")]
 
 
 def upper(file: IO[bytes]) -> list[bytes]:

@@ -180,6 +180,8 @@ def many() -> None:
             one.result.stdout.strip()  # wrong
     procwright.map([LS], input="text")  # wrong
     procwright.map([LS], on_line="print")  # wrong
+    next(procwright.map([{"args": LS}])).returncode.strip()  # wrong
+    procwright.map([{"args": LS}], input=5)  # wrong
 
 
 def joined() -> None:
