@@ -423,7 +423,8 @@ class Child(Streams[Out, Err, In, Both]):
 
         Raises `MatchTimeout`, a `WaitTimeout`, if the time comes first, and
         `EndedBeforeMatch` if the streams end, or the child fails, without a match:
-        both tell the last lines. Whole lines that it has looked at are consumed then as well:
+        both tell the last lines. If the child is stopped for a limit of its own it raises what
+        `wait()` does. Whole lines that it has looked at are consumed then as well:
         `before` has them, and the next call does not look at them again. A line without its end
         stays for that. `InvalidValue` if a callback reads one of the streams.
         """

@@ -212,10 +212,40 @@ def test_it_tells_an_exit_from_a_stream_that_others_hold(stderr):
         one.stop()
 
 
-def test_a_search_that_ends_with_a_limit_says_which(child):
-    with pytest.raises(procwright.TimeoutExpired) as caught:
-        sleeper(child, timeout=SHORT, text=True).wait_for("never")
-    assert caught.value.result.reason == "timeout"
+@pytest.mark.parametrize(
+    ("options", "error", "reason"),
+    [
+        ({"timeout": SHORT}, procwright.TimeoutExpired, "timeout"),
+        ({"idle_timeout": SHORT}, procwright.IdleTimeout, "idle_timeout"),
+    ],
+)
+def test_a_search_that_ends_with_a_limit_says_which(child, options, error, reason):
+    with pytest.raises(error) as caught:
+        sleeper(child, text=True, **options).wait_for("never")
+    assert caught.value.result.reason == reason
+
+
+def test_a_search_that_ends_with_a_limit_of_output_says_so():
+    one = spawn(["sh", "-c", "yes"], limit=Limit(1000, beyond="fail"), stop=SOON, text=True)
+    with pytest.raises(procwright.OutputLimitExceeded) as caught:
+        one.wait_for("never")
+    assert caught.value.result.reason == "output_limit"
+
+
+def test_a_search_that_ends_with_a_cancel_says_so(child):
+    cancel = Cancel()
+    one = sleeper(child, cancel=cancel, text=True)
+    cancel.cancel()
+    with pytest.raises(procwright.Cancelled) as caught:
+        one.wait_for("never")
+    assert caught.value.result.reason == "cancelled"
+
+
+def test_a_search_that_ends_with_a_timeout_that_is_returned_finds_nothing(child):
+    one = sleeper(child, timeout=SHORT, on_timeout="return", text=True)
+    with pytest.raises(procwright.EndedBeforeMatch):
+        one.wait_for("never")
+    assert one.result().reason == "timeout"
 
 
 def test_what_was_caught_in_the_block_is_not_raised_by_its_end(child):

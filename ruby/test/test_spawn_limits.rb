@@ -29,6 +29,24 @@ class TestSpawnLimits < Minitest::Test
     end
   end
 
+  def test_a_search_that_ends_with_a_limit_says_which
+    [[{ timeout: SHORT }, Procwright::TimeoutExpired, :timeout],
+     [{ idle_timeout: SHORT }, Procwright::IdleTimeout, :idle_timeout]].each do |options, error, reason|
+      child = sleeper(**options)
+      # Also once it is known to have ended.
+      2.times { assert_equal reason, assert_raises(error) { child.wait_for(/never/) }.result.reason }
+    end
+    flood = Procwright.spawn("yes", stop: SOON, limit: Procwright::Limit.new(1000, beyond: :fail))
+    assert_raises(Procwright::OutputLimitExceeded) { flood.wait_for(/never/) }
+    cancel = Procwright::Cancel.new
+    child = sleeper(cancel: cancel)
+    cancel.cancel
+    assert_raises(Procwright::Cancelled) { child.wait_for(/never/) }
+    child = sleeper(timeout: SHORT, on_timeout: :return)
+    assert_raises(Procwright::EndedBeforeMatch) { child.wait_for(/never/) }
+    assert_equal :timeout, child.result.reason
+  end
+
   def test_a_block_that_ends_is_told
     assert_raises(Procwright::TimeoutExpired) { Procwright.spawn(CHILD, "sleep-forever", stop: SOON, timeout: SHORT) { nil } }
   end

@@ -195,6 +195,8 @@ module Procwright
     # @return [MatchData]
     # @raise [MatchTimeout] a {WaitTimeout}
     # @raise [EndedBeforeMatch] if the streams end, or the child fails
+    # @raise [TimeoutExpired, IdleTimeout, OutputLimitExceeded, Cancelled] as {#wait}, if it was
+    #   stopped for a limit of its own
     def wait_for(pattern, timeout: nil, stream: nil)
       OutputSearch.new(self, pattern, stream).run(timeout)
     end

@@ -90,7 +90,7 @@ module Procwright
         match = search_streams
         return match if match
 
-        give_up(status) if @open.empty?
+        give_up if @open.empty?
         left = deadline.remaining
         raise MatchTimeout.new(@child.command, seconds, @pattern, @lines, @child.explain_silence(seconds)) if left&.zero?
 
@@ -98,7 +98,7 @@ module Procwright
           wait_for_output(left, status)
         elsif !wait_for_output([left, GRACE].compact.min, status)
           # Output may still have been on its way when the child failed; now it is here.
-          give_up(status)
+          give_up
         end
       end
     end
@@ -159,12 +159,16 @@ module Procwright
       Fibers.on_thread { Native.wait(awaited, 0, :exited, seconds) }.any?
     end
 
-    def give_up(status)
-      status ||= begin
-        @child.wait(timeout: GRACE)
-      rescue WaitTimeout
-        nil
-      end
+    # Asks also of one that is known to have ended: if it was stopped for a limit of its own, that
+    # is what `wait` raises.
+    def give_up
+      status =
+        begin
+          @child.wait(timeout: GRACE)
+        rescue WaitTimeout
+          # It lives on; or it has ended, and its stop has not.
+          @child.status
+        end
       raise EndedBeforeMatch.new(@child.command, status, @pattern, @lines)
     end
   end
