@@ -60,8 +60,7 @@ RESULT = {
     "signal": "use status.signal, or status.name",
     "stderr_lines": "use stderr.splitlines()",
     "stdout_lines": "use stdout.splitlines()",
-    "success": "use ok",
-    "successful": "use ok",
+    **dict.fromkeys(("succeeded", "success", "successful"), "use ok"),
     "tail": "use stdout.splitlines()[-n:]",
     "text": "use stdout, which is text with run(..., text=True)",
     "timed_out": 'use reason == "timeout"',
@@ -288,7 +287,7 @@ ENDED = {
     "exception": "use error",
     "failed": "use not ok",
     "name": "use args, or index, its place among the commands",
-    "success": "use ok",
+    **dict.fromkeys(("succeeded", "success", "successful"), "use ok"),
     "timed_out": 'use result is not None and result.reason == "timeout"',
 }
 #: What a `Command` or a `Pipeline` has been asked for, as those of plumbum and sh are.

@@ -49,8 +49,8 @@ _DETACHED = (
 )
 _ENDED_BY = 'use stop="KILL", stop=signal.SIGINT or stop=Stop("TERM", grace=5.0)'
 _FILE = (
-    "tee=path has a copy of both outputs there as they come; stdout=path sends stdout there alone, "
-    "keep_full=path keeps it besides"
+    "tee=path has a copy of both outputs there as they come, and so has tee=file, an open one; "
+    "stdout=path sends stdout there alone, keep_full=path keeps it besides"
 )
 _SHOWN_OR_FILE = "tee=sys.stdout, or another file or a path, has a copy as it comes"
 #: Names of what has a copy of an output.

@@ -356,7 +356,7 @@ const OF_PARALLEL: &str = "
     --hostgroups --latest-line --ll --max-line-length-allowed --minversion --no-keep-order \
     --output-as-files --outputasfiles --profile --record-env --regexp --remove-rec-sep \
     --removerecsep --round --round-robin --rsync-opts --semaphore-name --semaphore-timeout \
-    --session --shard --shebang-wrap --shell-completion --shell-quote --slotreplace --ssh \
+    --session --shard --shebang-wrap --shell-completion --shell-quote --shellquote --slotreplace --ssh \
     --ssh-delay --st --template --term-seq --tf --tmpl --tmux --tmuxpane --total --total-jobs \
     --use-cores-instead-of-threads --wait -J -M";
 

@@ -101,7 +101,7 @@ pub(super) fn instead(name: &str) -> Option<&'static str> {
         "--shell" | "-c" => {
             "ask for a shell by name, with the item behind its line: sh -c 'echo \"$0\"' {}"
         }
-        "--shell-quote" => "leave it out: no shell reads the words",
+        "--shell-quote" | "--shellquote" => "leave it out: no shell reads the words",
         "--verbose" | "-v" | "-t" => {
             "--dry-run prints the commands; PROCWRIGHT_TRACE=1 shows each start and end"
         }
