@@ -211,8 +211,8 @@ class Child(Streams[Out, Err, In, Both]):
             text = f"{self._command()} did not end within {shown_seconds(seconds(timeout))}"
         error = WaitTimeout(self.args, timeout, (self,), text)
         if read is not None:
-            # subprocess has bytes here, too, where text was asked for.
-            error.output, error.stderr = read
+            # Text where that was asked for, as the error of a run has it; subprocess has bytes.
+            error.output, error.stderr = map(_told_so_far, (self.stdout, self.stderr), read)
         return error
 
     def _raise_if_stopped(self) -> None:
@@ -285,8 +285,9 @@ class Child(Streams[Out, Err, In, Both]):
         `subprocess.TimeoutExpired`, if the time comes first, and `Stalled` if the child
         waits for a callback that does not read its output; after these, and after a
         KeyboardInterrupt, it can be called again, without `input`, and nothing is lost.
-        For a limit that the child was stopped for it raises as `wait` does; what was read is
-        in the error's `result`.
+        What had come when the time was up is the error's `output` and `stderr`, text where that
+        was asked for. For a limit that the child was stopped for it raises as `wait` does; what
+        was read is in the error's `result`.
         """
         self._refuse_merged()
         with self._alone():
@@ -867,6 +868,15 @@ def encoded_input(input: Any, stdin: Any) -> Any:
         if not hasattr(stdin, "_encode"):
             raise bad_type("input", input, "spawn with text=True to pass a str, or pass bytes")
         input = stdin._encode(input)
+def _told_so_far(stream: Any, data: bytes | None) -> str | bytes | None:
+    """What has come of a stream as its reads would give it, of text without a character that has
+    not come whole."""
+    if data is None or not hasattr(stream, "_decode_so_far"):
+        return data
+    text: str = stream._decode_so_far(data)
+    return text
+
+
     elif input is not None:
         input = data("input", input, "pass bytes, or a str to a child with text=True")
     if input:

@@ -67,6 +67,8 @@ class WaitTimeout(TimeoutExpired):
     started here what was waited for, in words; `pending`, a tuple, has what has not ended. Nothing
     was stopped, and there is no result. That of a child says what its processes are doing, who
     holds its streams and what it wrote last to stderr, if it was waited for for 0.1 s at least.
+    `output` and `stderr` of that of `communicate` are what has come: text where that was asked
+    for, without a character of which a part is still on its way.
     """
 
     if TYPE_CHECKING:

@@ -151,6 +151,20 @@ class TextReader(_core.TextReader, ReadOnly):
     def _hand_back(self, has_begun: bool) -> None:
         self._bytes._hand_back(has_begun)
 
+    def _decode_so_far(self, data: bytes) -> str:
+        """The text of what was left, to which more may come. Takes nothing.
+
+        A character of which the rest has not come is left out, and what `strict` would refuse is
+        �: this is for an error that is told in its place.
+        """
+        return self._decoder_of_what_came().decode(data)
+
+    def _decoder_of_what_came(self) -> codecs.IncrementalDecoder:
+        errors = self.errors or "strict"
+        return codecs.getincrementaldecoder(self.encoding)(
+            "replace" if errors == "strict" else errors
+        )
+
     def _decode(self, data: bytes, edges: list[int]) -> str:
         """Decodes all that was left. No character reaches over an edge."""
         text = []
@@ -384,6 +398,18 @@ class _CodecReader(TextReader):
             return "part", self._text if len(self._text) > looked_at else None
         finally:
             self._one.release()
+
+    def _decode_so_far(self, data: bytes) -> str:
+        with self._one:
+            text, ended, seen, state = self._kept
+            if ended:
+                return text
+            if self._raw and self._raw[0] is not seen:
+                data = self._raw[0] + data
+            # One of its own: that of the stream goes on where it was.
+            decoder = self._decoder_of_what_came()
+            decoder.setstate(state)
+            return text + decoder.decode(data)
 
     def _decode(self, data: bytes, edges: list[int]) -> str:
         with self._one:

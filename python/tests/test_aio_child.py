@@ -114,7 +114,7 @@ def test_communicate(on, tmp_path):
             await has_read(child.stdout, 2)
             with pytest.raises(procwright.WaitTimeout) as raised:
                 await child.communicate(timeout=0.05)
-            assert raised.value.output == b"a\n"
+            assert raised.value.output == "a\n"
             with anyio.move_on_after(0.02) as scope:
                 await child.communicate()
             assert scope.cancelled_caught

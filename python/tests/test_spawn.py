@@ -356,6 +356,42 @@ def test_communicate_closes_also_what_it_cannot_decode(child):
     assert it.stderr.closed
 
 
+@pytest.mark.parametrize(
+    ("encoding", "errors", "wrote", "came"),
+    [
+        ("utf-8", None, "€".encode() + b"\xe2\x82", "€"),
+        ("utf-8", "strict", b"a\xffb\xe2", "a\ufffdb"),
+        ("utf-8", "ignore", b"a\xffb\xe2", "ab"),
+        # One that only Python can decode.
+        ("utf-16", None, b"\xff\xfea\x00b", "a"),
+    ],
+)
+def test_a_timeout_has_text_where_that_was_asked_for(child, encoding, errors, wrote, came):
+    it = spawn([child, "cat"], stdin=PIPE, encoding=encoding, errors=errors)
+    it.stdin.buffer.write(wrote)
+    assert it.stdout.buffer.peek() == wrote
+    # It would end with its stdin.
+    it.send_signal("STOP")
+    for _ in range(2):
+        with pytest.raises(WaitTimeout) as caught:
+            it.communicate(timeout=0)
+        assert caught.value.output == caught.value.stdout == came
+        assert caught.value.stderr == ""
+    it.stop("KILL")
+
+
+def test_a_timeout_has_the_text_behind_what_was_read(child):
+    it = spawn([child, "cat"], stdin=PIPE, encoding="utf-16-le")
+    it.stdin.write("one\ntwo\nthr")
+    assert it.stdout.readline() == "one\n"
+    it.stdin.buffer.write("€".encode("utf-16-le")[:1])
+    it.send_signal("STOP")
+    with pytest.raises(WaitTimeout) as caught:
+        it.communicate(timeout=0)
+    assert caught.value.output == "two\nthr"
+    it.stop("KILL")
+
+
 def test_a_timeout_is_pickled_with_what_was_read(child):
     # Not a cat, which may have ended before the time is looked at.
     it = spawn([child, "sleep-forever", "--print-ready"])
