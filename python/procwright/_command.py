@@ -35,9 +35,9 @@ OF_PIPELINE = OF_EACH_STAGE.union(
 class Command(SaidCommand[How]):
     """A program, its arguments and its options: a value that starts nothing, made by `cmd`.
 
-    `a | b` is a `Pipeline`. Equal are two with equal words and options. To type checkers it is a
-    `Command[Open]`, whose `run(text=True)` gives a `Result[str]`, unless options by which that is
-    chosen are its own: then it is a `Command[Fixed]`.
+    `a | b` is a `Pipeline`. Equal are two with equal words and options. To type checkers its
+    `run(text=True)` gives a `Result[str]`, unless options by which that is chosen are its own. A
+    function of yours takes a `Command`, without anything behind it.
     """
 
     __slots__ = ()

@@ -1,12 +1,18 @@
 """`cmd()`: what commands and pipelines do that are said now and started later."""
 
+import builtins
 import errno
+import inspect
 import pathlib
+import re
+import subprocess
+import typing
 
+import anyio.abc
 import pytest
 
 import procwright
-from procwright import PIPE, STDOUT, Fan, InvalidValue, cmd, map, pipeline, run, spawn
+from procwright import PIPE, STDOUT, Fan, InvalidValue, aio, cmd, map, pipeline, run, spawn
 from procwright.testing import Cassette, Fake, NotRegistered
 
 
@@ -244,3 +250,26 @@ def test_a_cassette_records_and_replays_them(tmp_path):
         recorded = both()
     with Cassette(tmp_path / "tape", "replay"):
         assert both() == recorded
+
+
+def generics(text):
+    """The names of types with types behind them, as `Child[str, None]`, and these."""
+    for span in re.findall(r"`([^`\n]+)`", text):
+        for whole, behind in re.findall(r"((?:\w+\.)*[A-Z]\w*)\[([\w\s.,|\[\]\\]*)\]", span):
+            yield whole
+            yield from re.findall(r"\b[A-Z]\w+", behind)
+
+
+def test_what_is_told_of_types_can_be_imported():
+    root = pathlib.Path(__file__).resolve().parents[2]
+    places = [root / "docs" / name for name in ("reference/python.md", "guide/subprocess.md")]
+    texts = [place.read_text(encoding="utf-8") for place in places]
+    for module in (procwright, aio):
+        public = [getattr(module, name) for name in module.__all__]
+        texts += [inspect.getdoc(one) or "" for one in public if callable(one)]
+    found = {name for text in texts for name in generics(text)}
+    assert {"Child", "Result", "PipelineResult"} <= found
+    known = (procwright, aio, subprocess, typing, builtins, anyio.abc)
+    for name in sorted(found):
+        last = name.rpartition(".")[2]
+        assert any(hasattr(module, last) for module in known), name
