@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import procwright
 
-    from ._types import Args, MaybeNone, MaybeStages, Seconds
+    from ._types import Args, MaybeNone, Seconds
 
     _Result: TypeAlias = procwright.Result[Any, Any, Any] | procwright.PipelineResult[Any]
 
@@ -58,8 +58,10 @@ class RunError(subprocess.SubprocessError):
 
     # subprocess sets these in a constructor of its own.
 
+    # Of a pipeline a list, of a map what it was given: whoever has called knows which. The errors
+    # of subprocess have it so to type checkers, too.
     @property
-    def cmd(self) -> Args | MaybeStages:
+    def cmd(self) -> Any:
         return self.result.args
 
     @property
@@ -128,7 +130,7 @@ class Cancelled(RunError):
     result: procwright._OfEither | MaybeNone
 
     @property
-    def cmd(self) -> Args | MaybeStages | None:
+    def cmd(self) -> Any:
         return None if self.result is None else self.result.args
 
     @property
@@ -158,7 +160,7 @@ class _FailedBefore(CalledProcessError):
         return (failed_before, (self._cmd, self._text, self._returncode))
 
     @property
-    def cmd(self) -> Args | MaybeStages:
+    def cmd(self) -> Any:
         return self._cmd
 
     @property

@@ -171,11 +171,14 @@ def failures() -> None:
     except CalledProcessError as error:
         assert_type(error.stdout, str | bytes | None)
         assert_type(error.stderr, str | bytes | None)
+        assert_type(error.cmd, Any)
+        print(list(error.cmd) == list(LS))
         # Of a run, and of a pipeline.
         assert_type(error.result.pid, int)
         assert_type(error.result.stages[0].argv, list[str])
         print(error, error.returncode, error.result.reason, error.result.survivors)
     except procwright.TimeoutExpired as error:
+        assert_type(error.cmd, Any)
         if isinstance(error.stdout, bytes):
             error.stdout.decode()
 
