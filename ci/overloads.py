@@ -299,7 +299,7 @@ def pipelines():
     for kind, text in KINDS:
         stages = stages_of(kind)
         options = "PipelineBytes" if kind == "bytes" else "PipelineText"
-        for sink, out in [(OUT, kind), (OUT_ELSEWHERE, "None")]:
+        for sink, out in [(OUT, kind), (OUT_ELSEWHERE, f"None, {kind}")]:
             gives = f"PipelineResult[{out}]"
             yield overload("pipeline", [sink, *text], options, gives, stages)
     stages = f"*stages: {STAGES} | StageFn"

@@ -170,7 +170,7 @@ class PipelineChild(PipelineStreams[Out, Err, In]):
         result = await self._finished(input, timeout)
         return result.stdout, result.stderr
 
-    async def result(self, timeout: Seconds | None = None) -> PipelineResult[Out]:
+    async def result(self, timeout: Seconds | None = None) -> PipelineResult[Out, Out | Err]:
         """Reads what is left of all outputs, waits, and gives a `PipelineResult`.
 
         As `procwright.PipelineChild.result`, which closes stdin; after a cancellation it may be

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     Out = TypeVar("Out", covariant=True, default=_Data)
     #: Data of stderr.
     Err = TypeVar("Err", covariant=True, default=Out)
+    #: Data of the outputs of each stage of a pipeline.
+    Each = TypeVar("Each", covariant=True, default=Out)
     #: Data of stdin, None unless that is a pipe.
     In = TypeVar("In", covariant=True, default=Out | None)
     #: Data of both outputs in one stream, None unless that was asked for.
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     #: Text or bytes.
     Text = TypeVar("Text", covariant=True, default=str | bytes)
 else:
-    Out = Err = In = Both = How = Text = None
+    Out = Err = Each = In = Both = How = Text = None
 
     class Generic:
         """`typing.Generic`, as far as classes of this package need it."""

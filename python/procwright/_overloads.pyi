@@ -2796,7 +2796,7 @@ def pipeline(
     encoding: None = None,
     errors: None = None,
     **options: Unpack[_PipelineBytes],
-) -> PipelineResult[None]: ...
+) -> PipelineResult[None, bytes]: ...
 @overload
 def pipeline(
     *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
@@ -2814,7 +2814,7 @@ def pipeline(
     encoding: str | None = None,
     errors: str | None = None,
     **options: Unpack[_PipelineText],
-) -> PipelineResult[None]: ...
+) -> PipelineResult[None, str]: ...
 @overload
 def pipeline(
     *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
@@ -2832,7 +2832,7 @@ def pipeline(
     encoding: str,
     errors: str | None = None,
     **options: Unpack[_PipelineText],
-) -> PipelineResult[None]: ...
+) -> PipelineResult[None, str]: ...
 @overload
 def pipeline(
     *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | TextStageFn,
@@ -2850,7 +2850,7 @@ def pipeline(
     encoding: None = None,
     errors: str,
     **options: Unpack[_PipelineText],
-) -> PipelineResult[None]: ...
+) -> PipelineResult[None, str]: ...
 @overload
 def pipeline(
     *stages: Args | Mapping[str, Any] | LateCommand | LatePipeline | Fan | StageFn,

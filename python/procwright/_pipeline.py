@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import _core, _starting
 from ._arguments import callback, flag, items, number, pairs, word
 from ._fan import Fan, spread
-from ._generic import Generic, Out
+from ._generic import Each, Err, Generic, Out
 from ._hinted import hinted
 from ._invalid import InvalidValue, bad_type, bad_value, shown
 from ._late_calls import given_to, is_late, of_many
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ._late import LateCommand, LatePipeline
     from ._overflow import Overflow
     from ._record import Survivor
-    from ._types import Args, Data, Seconds, Sink, StageFn, Stdin
+    from ._types import Args, Data, MaybeNone, Seconds, Sink, StageFn, Stdin
 
     _T = TypeVar("_T")
 
@@ -505,8 +505,12 @@ def _at_the_end(figures: Figures) -> dict[str, Any]:
 
 
 @hinted
-class Stage(Result):
-    """What became of one stage: a `Result`, and its judgement."""
+class Stage(Result[Out, Err, None]):
+    """What became of one stage: a `Result`, and its judgement.
+
+    Its `stdout` is None where the next stage has read it, which type checkers leave out: who asks
+    for that asks for one of a `Fan`, or the last.
+    """
 
     __slots__ = ("elastic", "fan", "function", "judgement")
 
@@ -540,11 +544,11 @@ class Stage(Result):
 
 
 @hinted
-class PipelineResult(NoText, Generic[Out]):
+class PipelineResult(NoText, Generic[Out, Each]):
     """All that came of a pipeline.
 
-    `PipelineResult[str]` is one whose `stdout` is `str`, `PipelineResult[None]` one whose
-    `stdout` went elsewhere.
+    `PipelineResult[str]` is one whose `stdout` is `str`, `PipelineResult[None, str]` one
+    whose `stdout` went elsewhere, and whose stages had their stderr captured as `str`.
     """
 
     __slots__ = (
@@ -570,7 +574,7 @@ class PipelineResult(NoText, Generic[Out]):
         #: The arguments of each stage.
         self.args = args
         #: What became of each stage.
-        self.stages = [
+        self.stages: list[Stage[Each | MaybeNone]] = [
             Stage(args[place], its, decoding, failure) for place, its in enumerate(raw["stages"])
         ]
         #: True if it ended by itself, and well by its rule.
@@ -597,7 +601,7 @@ class PipelineResult(NoText, Generic[Out]):
         return out
 
     @property
-    def stderr(self) -> Any:
+    def stderr(self) -> Each | MaybeNone:
         """What all stages wrote on stderr, one stage after the other, None if nothing was
         captured; of each its own is in `stages`."""
         captured: list[Any] = [one.stderr for one in self.stages if one.stderr_bytes is not None]

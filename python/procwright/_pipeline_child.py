@@ -232,7 +232,7 @@ class PipelineChild(PipelineStreams[Out, Err, In]):
         result = self._finished(input, timeout)
         return result.stdout, result.stderr
 
-    def result(self, timeout: Seconds | None = None) -> PipelineResult[Out]:
+    def result(self, timeout: Seconds | None = None) -> PipelineResult[Out, Out | Err]:
         """Reads what is left of all outputs, waits, and gives a `PipelineResult`.
 
         Closes stdin, as `communicate` does. Its `stdout` and `stderr` are what was not read

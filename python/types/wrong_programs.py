@@ -186,6 +186,11 @@ def many() -> None:
 
 def joined() -> None:
     procwright.pipeline(LS, ["wc"]).stdout.encode()  # wrong
+    procwright.pipeline(LS, procwright.Fan(LS, LS)).stages[1].stdout.encode()  # wrong
+    procwright.pipeline(LS, LS, text=True).stages[0].stderr.decode()  # wrong
+    procwright.pipeline(LS, LS, text=True, stdout=DEVNULL).stages[0].stderr.decode()  # wrong
+    procwright.pipeline(LS, LS, text=True).stderr.decode()  # wrong
+    procwright.spawn_pipeline(LS, LS).result().stages[1].stdout.encode()  # wrong
     procwright.pipeline(LS, success="maybe")  # wrong
     procwright.pipeline(LS, pty=True)  # wrong
     procwright.pipeline(LS, LS, elastic="spill")  # wrong
@@ -224,6 +229,7 @@ async def awaited() -> None:
     aio.run(LS).stdout  # wrong
     await aio.run(LS, overflow="spill")  # wrong
     (await aio.pipeline(LS, LS)).stdout.encode()  # wrong
+    (await aio.pipeline(LS, LS, text=True)).stages[0].stderr.decode()  # wrong
     await aio.pipeline(LS, succes="last")  # wrong
     await aio.run(LS, timout=5)  # wrong
     async with aio.spawn(LS, text=True) as child:
