@@ -66,7 +66,7 @@ class Stop:
     def __new__(
         cls,
         signal: str | Signals = "TERM",
-        grace: Seconds = 5.0,
+        grace: Seconds | None = 5.0,
         scope: Literal["process", "group", "tree"] = "tree",
     ) -> Stop: ...
     @property

@@ -130,7 +130,7 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "fallback": "there is one way to run, on every machine: leave it out",
     "exception": ("use check", "call check_returncode() of the child's result()"),
     "fg": _OUR_OWN,
-    "force_kill_after_delay": "use stop=Stop(grace=5.0)",
+    "force_kill_after_delay": "use stop=Stop(grace=5.0), grace=None for no SIGKILL ever",
     "gid": "use group",
     "graceful_cancel": 'use stop=Stop("TERM", grace=5.0), which a cancel uses',
     "grace": "use stop=Stop(grace=5.0)",

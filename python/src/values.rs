@@ -141,16 +141,9 @@ fn signal(given: Argument<'_, '_>) -> PyResult<Signal> {
     signal_called("signal", given)
 }
 
-/// None would be no limit to others, and is not what one means who asks for no grace.
+/// None is no limit, as of every time: no SIGKILL ever.
 fn grace(given: Argument<'_, '_>) -> PyResult<Timeout> {
-    match given.is_none() {
-        false => limit_of("grace", given),
-        true => Err(bad_type(
-            "grace",
-            given,
-            "pass seconds as a number, 0 to kill at once or infinity to wait for ever",
-        )),
-    }
+    limit_of("grace", given)
 }
 
 fn scope(given: Argument<'_, '_>) -> PyResult<Scope> {

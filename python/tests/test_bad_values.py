@@ -317,7 +317,7 @@ ROWS = {
     "overflow": POLICY,
     "channel": [*wrong_type(5, ODD), *bad("x")],
     "Stop.signal": STOP_SIGNAL,
-    "grace": [*SECONDS, *wrong_type(None)],
+    "grace": SECONDS,
     "scope": POLICY,
     "Limit.bytes": [*BYTES, *wrong_type(None)],
     "beyond": POLICY,
@@ -949,4 +949,6 @@ def test_large_and_infinite_seconds_are_no_error():
             one.recv(100, socket.MSG_DONTWAIT) if past == -(10**400) else None
             assert procwright.wait([one], timeout=past).done == []
     assert procwright.Stop(grace=10**400).grace == math.inf
+    assert procwright.Stop(grace=None).grace == math.inf
+    assert procwright.Stop(grace=None) == procwright.Stop(grace=math.inf)
     assert procwright.Stop(signal=signal.SIGINT).signal == "SIGINT"

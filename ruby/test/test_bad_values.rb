@@ -360,6 +360,7 @@ class TestBadValues < Minitest::Test
       assert_equal name, Procwright::Stop.new(stop).signal
       assert_equal Procwright::Stop.new(signal: stop, grace: 2), Procwright::Stop.new(stop, grace: 2)
     end
+    assert_equal Procwright::Stop.new(grace: Float::INFINITY), Procwright::Stop.new(grace: nil)
     # Signal 5, or five seconds?
     error = assert_raises(Procwright::InvalidValue) { Procwright.run("x", stop: 5) }
     assert_operator error.message, :start_with?, "stop is 5: a number may be a signal or seconds; pass"

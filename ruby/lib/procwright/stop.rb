@@ -19,7 +19,7 @@ module Procwright
     # @param named [String, Symbol] the signal, which may be a keyword as well; a number is refused,
     #   since it could be seconds
     # @param signal [String, Symbol]
-    # @param grace [Numeric] 0 kills at once, Float::INFINITY never
+    # @param grace [Numeric, nil] seconds until SIGKILL: 0 kills at once, Float::INFINITY or nil never
     # @param scope [Symbol] the program alone, its process group (it then gets one of its
     #   own), or all of its descendants
     # @raise [InvalidValue]
