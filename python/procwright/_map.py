@@ -485,12 +485,20 @@ def _error_of(result: Result[Any, Any, Any], raw: Any) -> BaseException | None:
     if raw["error"] is not None:
         error: BaseException = raw["error"]
         return error
-    if raw["io_error"] is not None:
+    # One that was cancelled in its first moment was not started, with this error: when that was
+    # must not decide what who asks for errors finds.
+    if raw["io_error"] is not None or result.reason == "cancelled":
         try:
             raise_for(result, raw["io_error"], False, "return", None, None)
         except Exception as failure:
             return failure
     return None
+
+
+def _is_cancelled(error: BaseException) -> bool:
+    from ._run_errors import Cancelled
+
+    return isinstance(error, Cancelled)
 
 
 @hinted
@@ -533,8 +541,9 @@ class Ended(Generic[Out, Err, Order]):
         self._wrote = wrote
         #: The result of its run, None if it was not run.
         self.result = result
-        #: Why it could not be started, or was broken off; None of one that has failed or timed
-        #: out, of which `outcome` tells and which `check()` raises.
+        #: Why it could not be started, or was broken off: what `on_line` has raised, what the
+        #: system has refused, a `Cancelled` of one that was cancelled. None of one that has failed,
+        #: or came to a limit of its own, as its `timeout`: `check()` raises that as well.
         self.error = error
         #: What the journal tells of it, if it was not run for that reason.
         self.before = before
@@ -575,13 +584,13 @@ class Ended(Generic[Out, Err, Order]):
     @property
     def outcome(self) -> str:
         """What became of it, in a line without its arguments, whether or not it was run."""
-        if self.error is not None and self.result is not None:
-            # What a callback has raised, whose words alone say little: KeyError('x') is "x".
-            return said(self.error)
+        if self.result is not None:
+            if self.error is not None and not _is_cancelled(self.error):
+                # What a callback has raised, whose words alone say little: KeyError('x') is "x".
+                return said(self.error)
+            return self.result.outcome
         if self.error is not None:
             return without_hint(str(self.error)) or type(self.error).__name__
-        if self.result is not None:
-            return self.result.outcome
         known = None if self.before is None else self.before.outcome
         return known or "was started, and its end is not known"
 

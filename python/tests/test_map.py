@@ -206,8 +206,22 @@ def test_what_a_cancel_has_stopped_raises_cancelled(child):
     cancel.cancel()
     (ended,) = running
     assert ended.cause is None
+    assert isinstance(ended.error, procwright.Cancelled)
+    assert ended.outcome in ended.summary
     with pytest.raises(procwright.Cancelled):
         ended.check()
+
+
+def test_one_that_was_cancelled_while_it_ran_has_the_same_error(child):
+    cancel = Cancel()
+    says = words(child, "sleep-forever", "--print-ready")
+    running = procwright.map([says], cancel=cancel, on_line=lambda *_: cancel.cancel())
+    (ended,) = running
+    assert isinstance(ended.error, procwright.Cancelled)
+    assert ended.error.result is ended.result
+    assert ended.outcome == ended.result.outcome
+    assert ended.outcome.startswith("was cancelled")
+    assert ended.summary.endswith(ended.outcome)
 
 
 def test_the_deadline_is_that_of_all(child):
