@@ -250,10 +250,11 @@ class Child(Streams[Out, Err, In, Both]):
     def check_returncode(self) -> None:
         """Raises `CalledProcessError` unless it has ended with code 0, or one of its `ok_codes`.
 
-        As `procwright.Child.check_returncode`, for afterwards: it reads nothing, so that another
-        task may read the outputs. Does not wait, and is not awaited.
+        As `procwright.Child.check_returncode`, but for afterwards, as behind `await child.wait()`
+        or the block: it does not wait, is not awaited, and raises InvalidValue while the program is
+        alive. Reads nothing, so that another task may read the outputs.
         """
-        self._child.check_returncode()
+        self._child._check_ended()
 
     if TYPE_CHECKING:
 

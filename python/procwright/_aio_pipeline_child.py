@@ -181,10 +181,11 @@ class PipelineChild(PipelineStreams[Out, Err, In]):
     def check_returncode(self) -> None:
         """Raises `CalledProcessError` unless it was a success by its rule.
 
-        As `procwright.PipelineChild.check_returncode`, for afterwards: it reads nothing. Does not
-        wait, and is not awaited.
+        As `procwright.PipelineChild.check_returncode`, but for afterwards, as behind
+        `await child.wait()` or the block: it does not wait, is not awaited, and raises InvalidValue
+        while it goes on. Reads nothing.
         """
-        self._child.check_returncode()
+        self._child._check_ended()
 
     async def _finished(self, input: Any, timeout: Seconds | None) -> PipelineResult[Any]:
         if self._child._result is None:

@@ -548,11 +548,19 @@ class Child(Streams[Out, Err, In, Both]):
     def check_returncode(self) -> None:
         """Raises `CalledProcessError` unless it has ended with code 0, or one of its `ok_codes`.
 
-        For afterwards, as behind `wait()` or a `with` block: raises InvalidValue while it is alive.
-        Reads nothing, so that somebody else may read its outputs: the error's `result` has of
-        these what `communicate()` or `result()` had read. If it was stopped for a limit, raises
-        what `wait` does, and otherwise what `check_returncode()` of its `result()` would.
+        Waits for its end, as `wait` does, and raises as that. Reads nothing, so that somebody else
+        may read its outputs: the error's `result` has of these what `communicate()` or `result()`
+        had read. If it was stopped for a limit, raises what `wait` does, and otherwise what
+        `check_returncode()` of its `result()` would.
         """
+        self._raise_failure()
+        # Its outputs may have ended, and the program not yet. A stop may begin behind its end.
+        while self._past_result() is None:
+            self._wait(None)
+        self._check_ended()
+
+    def _check_ended(self) -> None:
+        """Raises unless it has ended, and well. Does not wait."""
         self._raise_failure()
         result = self._past_result()
         if result is None:
@@ -848,7 +856,7 @@ def _bytes_read(stream: Any) -> int:
 
 def not_ended(command: str) -> InvalidValue:
     """The error for who asks whether something has failed that goes on."""
-    return InvalidValue(f"{command} has not ended, and so has not failed: wait() first")
+    return InvalidValue(f"{command} has not ended, and so has not failed: await child.wait() first")
 
 
 def read_so_far(talk: _core.Communication | None) -> Sequence[bytes | None] | None:
@@ -860,14 +868,6 @@ def read_so_far(talk: _core.Communication | None) -> Sequence[bytes | None] | No
         return None
 
 
-def encoded_input(input: Any, stdin: Any) -> Any:
-    """What `communicate` writes to `stdin`, as bytes."""
-    if input is not None and stdin is None:
-        raise InvalidValue("input is given, but stdin is no pipe: spawn with stdin=PIPE")
-    if isinstance(input, str):
-        if not hasattr(stdin, "_encode"):
-            raise bad_type("input", input, "spawn with text=True to pass a str, or pass bytes")
-        input = stdin._encode(input)
 def _told_so_far(stream: Any, data: bytes | None) -> str | bytes | None:
     """What has come of a stream as its reads would give it, of text without a character that has
     not come whole."""
@@ -877,6 +877,14 @@ def _told_so_far(stream: Any, data: bytes | None) -> str | bytes | None:
     return text
 
 
+def encoded_input(input: Any, stdin: Any) -> Any:
+    """What `communicate` writes to `stdin`, as bytes."""
+    if input is not None and stdin is None:
+        raise InvalidValue("input is given, but stdin is no pipe: spawn with stdin=PIPE")
+    if isinstance(input, str):
+        if not hasattr(stdin, "_encode"):
+            raise bad_type("input", input, "spawn with text=True to pass a str, or pass bytes")
+        input = stdin._encode(input)
     elif input is not None:
         input = data("input", input, "pass bytes, or a str to a child with text=True")
     if input:

@@ -244,11 +244,18 @@ class PipelineChild(PipelineStreams[Out, Err, In]):
     def check_returncode(self) -> None:
         """Raises `CalledProcessError` unless it was a success by its rule.
 
-        For afterwards, as behind `wait()` or a `with` block: raises InvalidValue while it goes on.
-        Reads nothing, so that somebody else may read its outputs: the error's `result` has of
-        these what `communicate()` or `result()` had read. If all were stopped for a limit or by a
-        `Cancel`, raises what `wait` does.
+        Waits until all stages are over, as `wait` does, and raises as that. Reads nothing, so that
+        somebody else may read its outputs: the error's `result` has of these what `communicate()`
+        or `result()` had read. If all were stopped for a limit or by a `Cancel`, raises what `wait`
+        does.
         """
+        self._raise_failure()
+        while self._ended() is None:
+            self._core.wait(None)
+        self._check_ended()
+
+    def _check_ended(self) -> None:
+        """Raises unless it is over, and was a success. Does not wait."""
         self._raise_failure()
         past = self._ended()
         if past is None:

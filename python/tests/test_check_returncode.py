@@ -28,27 +28,41 @@ def test_of_a_child(child):
     it.check_returncode()
 
 
-@pytest.mark.parametrize("start", [spawn, aio.spawn, spawn_pipeline, aio.spawn_pipeline])
-def test_of_what_goes_on_it_is_refused(child, start):
+@pytest.mark.parametrize("start", [spawn, spawn_pipeline])
+def test_the_end_is_waited_for(child, start, when_asleep):
+    # Its outputs are at their ends long before it is.
+    line = "exec >&- 2>&-; read line; exit 3"
+    shell = ["sh", "-c", line]
+    it = start(shell, stdin=PIPE) if start is spawn else start(shell, [child, "cat"], stdin=PIPE)
+    assert it.stdout.read() == b""
+    when_asleep(lambda: it.stdin.write(b"end\n"))
+    with pytest.raises(CalledProcessError, match="code 3"):
+        it.check_returncode()
+    with it:
+        pass
+
+
+def test_it_waits_for_one_that_ends_well(child):
+    for _ in range(20):
+        with spawn([child, "says", "out:said\n"]) as it:
+            assert it.stdout.read() == b"said\n"
+            it.check_returncode()
+
+
+@pytest.mark.parametrize("start", [aio.spawn, aio.spawn_pipeline])
+def test_of_what_goes_on_it_is_refused_on_a_loop(child, start):
     argv = [child, "cat"]
-    it = (
-        start(argv, stdin=PIPE)
-        if "pipeline" not in start.__name__
-        else start(argv, argv, stdin=PIPE)
-    )
-    with pytest.raises(InvalidValue, match=r"cat.* has not ended, .*wait\(\) first"):
+    it = start(argv, stdin=PIPE) if start is aio.spawn else start(argv, argv, stdin=PIPE)
+    told = r"cat.* has not ended, .*await child\.wait\(\) first"
+    with pytest.raises(InvalidValue, match=told):
         it.check_returncode()
     asyncio.run(ended(it))
     it.check_returncode()
 
 
 async def ended(it):
-    if hasattr(it, "__aenter__"):
-        async with it:
-            pass
-    else:
-        with it:
-            pass
+    async with it:
+        pass
 
 
 def test_what_it_was_stopped_for_comes_first(child):
