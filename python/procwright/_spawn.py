@@ -160,7 +160,8 @@ def spawn(
         "exit": the streams end with the program, whoever else holds them.
     limit
         `Limit(n, "fail")` stops the child when a stream has brought more, and those calls
-        raise `OutputLimitExceeded`. What is kept for a reader is said by `overflow`.
+        raise `OutputLimitExceeded`; whoever reads gets no byte beyond it. What is kept for a
+        reader is said by `overflow`.
     keep_full, tee
         As with `run`: a file that gets everything, and places where the output is shown while it
         comes; the streams have it all the same. `wait()` is for these, too. What a file's `write`

@@ -109,8 +109,36 @@ def test_a_limit_of_output(child):
     one = spawn([child, "flood-forever"], stop=SOON, limit=Limit("64KiB", "fail"))
     with pytest.raises(procwright.OutputLimitExceeded) as caught:
         one.communicate()
-    assert len(caught.value.result.stdout) > 65536
+    assert len(caught.value.result.stdout) == 65536
     assert "wrote more than 65536 bytes" in str(caught.value)
+
+
+#: Goes on writing for all of the grace.
+FLOODS = "trap '' TERM; exec yes"
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_whoever_reads_gets_the_limit_and_not_a_byte_more(text):
+    limit = Limit("64KiB", "fail")
+    one = spawn(FLOODS, shell=True, text=text, stop=Stop(grace=0.1), limit=limit)
+    assert len(one.stdout.read()) == 65536
+    with pytest.raises(procwright.OutputLimitExceeded) as caught:
+        one.wait()
+    info = caught.value.result.stdout_info
+    assert (info.kept_bytes, info.dropped_bytes > 0) == (65536, True)
+    assert info.bytes == info.kept_bytes + info.dropped_bytes
+
+
+def test_copies_and_callbacks_end_at_the_limit(tmp_path):
+    seen: list[bytes] = []
+    options = {"stop": Stop(grace=0.1), "limit": Limit("64KiB", "fail")}
+    full, log = tmp_path / "full", tmp_path / "log"
+    one = spawn(FLOODS, shell=True, on_stdout_line=seen.append, tee=log, keep_full=full, **options)
+    with pytest.raises(procwright.OutputLimitExceeded) as caught:
+        # Returns when the callback has been called with all.
+        one.communicate()
+    assert sum(map(len, seen)) == log.stat().st_size == full.stat().st_size == 65536
+    assert "ends at the limit" in caught.value.result.stdout_info.kept_error
 
 
 def test_a_cancel_ends_all_that_have_it(child):

@@ -80,7 +80,21 @@ class TestSpawnLimits < Minitest::Test
   def test_a_limit_of_output
     child = Procwright.spawn(CHILD, "flood-forever", stop: SOON, limit: Procwright::Limit.new("64KiB", beyond: :fail))
     raised = assert_raises(Procwright::OutputLimitExceeded) { child.communicate }
-    assert_operator raised.result.stdout.bytesize, :>, 65_536
+    assert_equal 65_536, raised.result.stdout.bytesize
+  end
+
+  def test_whoever_reads_gets_the_limit_and_not_a_byte_more
+    read = nil
+    # It goes on writing for all of the grace.
+    raised = assert_raises(Procwright::OutputLimitExceeded) do
+      Procwright.spawn("trap '' TERM; exec yes", shell: true, stop: SOON, limit: Procwright::Limit.new("64KiB", beyond: :fail)) do |child|
+        read = child.stdout.read
+      end
+    end
+    assert_equal 65_536, read.bytesize
+    info = raised.result.stdout_info
+    assert_operator info.dropped_bytes, :>, 0
+    assert_equal info.bytes, info.kept_bytes + info.dropped_bytes
   end
 
   def test_a_cancel

@@ -8,7 +8,8 @@ use std::time::Duration;
 use test_support::alone;
 
 use common::{Census, child, sys};
-use procwright::process::{Exit, Stop};
+use procwright::process::{Exit, Signal, Stop};
+use procwright::stream::{MergedItem, Patience};
 use procwright::{
     Beyond, Cancel, Child, Command, Error, Limit, Overflow, ReachedLimit, Reason, Report, Until,
 };
@@ -204,6 +205,36 @@ fn more_output_than_the_limit_stops_it() {
         let infos = [report.stdout_info, report.stderr_info].map(Option::unwrap);
         assert!(infos.iter().any(|info| info.bytes > 100_000));
     }
+}
+
+#[test]
+fn whoever_reads_gets_the_limit_and_not_a_byte_more() {
+    let _dog = common::watchdog("whoever_reads_gets_the_limit_and_not_a_byte_more");
+    let limit = Limit {
+        bytes: 100_000,
+        beyond: Beyond::Fail,
+    };
+    // It ignores the stop's signal, and writes for all of the grace.
+    let flood = || Command::shell("trap '' TERM; exec yes");
+    let mut one = flood().limit(limit).stop(soon()).spawn().unwrap();
+    assert_eq!(read_all(&mut one).len(), 100_000);
+    let report = report_of_stopped(&one);
+    assert_eq!(report.reason, Reason::OutputLimit);
+    assert_eq!(report.status.signal(), Some(Signal::KILL));
+    let info = report.stdout_info.unwrap();
+    assert_eq!(info.kept_bytes, 100_000);
+    assert!(info.dropped_bytes > 0 && info.bytes == info.kept_bytes + info.dropped_bytes);
+
+    let merged = flood().limit(limit).stop(soon()).merged().spawn();
+    let merged = merged.unwrap().merged.unwrap();
+    let mut bytes = 0;
+    while let Some(item) = merged.next_line(Patience::NEVER_ENDING).unwrap() {
+        let MergedItem::Line(line) = item else {
+            panic!("{item:?}");
+        };
+        bytes += line.bytes().len();
+    }
+    assert_eq!(bytes, 100_000);
 }
 
 alone! {

@@ -11,7 +11,8 @@ use super::copies::PreparedCopies;
 use super::stdio::{OurEnds, OutputEnd, TerminalEnd};
 use super::unstarted::Unstarted;
 use crate::drain::{
-    Drain, FlowTeller, FlowWatch, Gauge, LastWords, MergeInput, News, Pump, PumpedStream, Store,
+    Ceiling, Drain, FlowTeller, FlowWatch, Gauge, LastWords, MergeInput, News, Pump, PumpedStream,
+    Store,
 };
 use crate::spec::Spec;
 use crate::spool::Overflow;
@@ -114,7 +115,8 @@ pub(super) struct Beside<'a> {
 }
 
 impl Beside<'_> {
-    /// Puts the copies of a stream beside its queue, and the end of what comes.
+    /// Puts the copies of a stream beside its queue, and the end of what comes; and the limit in
+    /// front of all.
     fn put(
         self,
         stream: StdStream,
@@ -125,6 +127,11 @@ impl Beside<'_> {
             // They may hold the drain up as its queue does.
             monitor = monitor.measured_by(drain.gauge());
             drain = drain.with_copies(copies);
+        }
+        if let Some(limit) = self.news.and_then(|news| news.limit) {
+            let ceiling = Ceiling::new(limit);
+            monitor = monitor.with_excess(ceiling.view());
+            drain = drain.below(Some(ceiling));
         }
         if self.last_words_of[stream] {
             let words = Arc::<LastWords>::default();

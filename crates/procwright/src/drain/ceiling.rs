@@ -2,6 +2,8 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::scratch::Scratch;
 
@@ -10,23 +12,42 @@ use super::scratch::Scratch;
 #[derive(Debug)]
 pub(crate) struct Ceiling {
     most: u64,
-    /// How many bytes came beyond.
-    excess: u64,
+    excess: Excess,
     scratch: Scratch,
+}
+
+/// How many bytes came beyond a [`Ceiling`].
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Excess(Arc<AtomicU64>);
+
+impl Excess {
+    pub(crate) fn bytes(&self) -> u64 {
+        // Relaxed, here and below: a figure. No memory is reached by way of it.
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn add(&self, n: usize) {
+        self.0.fetch_add(n as u64, Ordering::Relaxed);
+    }
 }
 
 impl Ceiling {
     pub(crate) fn new(most: u64) -> Ceiling {
         Ceiling {
             most,
-            excess: 0,
+            excess: Excess::default(),
             scratch: Scratch::default(),
         }
     }
 
     /// How many bytes came beyond it.
     pub(super) fn excess(&self) -> u64 {
-        self.excess
+        self.excess.bytes()
+    }
+
+    /// How many these are, for those who do not read.
+    pub(crate) fn view(&self) -> Excess {
+        self.excess.clone()
     }
 
     /// How much of a stream of which so many bytes were read may still go anywhere.
@@ -37,12 +58,12 @@ impl Ceiling {
     /// Reads once what is too much.
     pub(super) fn read_from(&mut self, fd: BorrowedFd<'_>, max: usize) -> io::Result<usize> {
         let n = self.scratch.read_from(fd, max)?;
-        self.excess += n as u64;
+        self.excess.add(n);
         Ok(n)
     }
 
     /// The place in the stream from which on it is cut, if it is.
     pub(super) fn cut_at(&self) -> Option<u64> {
-        (self.excess > 0).then_some(self.most)
+        (self.excess() > 0).then_some(self.most)
     }
 }

@@ -30,7 +30,7 @@ mod store;
 mod terminal_input;
 
 pub(crate) use blocked_time::BlockedTime;
-pub(crate) use ceiling::Ceiling;
+pub(crate) use ceiling::{Ceiling, Excess};
 pub(crate) use copies::{Copies, OutputChunk};
 pub(crate) use feed::{Feed, FeedSource};
 pub use flow::Flow;

@@ -101,6 +101,7 @@ impl Child {
             for copy in self.copy_ends(stream) {
                 info.note_copy(&copy.role, copy.error, copy.undelivered);
             }
+            info.note_excess(totals.excess);
             infos[stream] = Some(info);
         }
         let (reason, limit) = match stop.map(|stop| stop.reached) {

@@ -268,7 +268,7 @@ pub enum Beyond {
     HeadAndTail,
     /// The run is stopped and fails. What comes beyond the limit until the program has ended is
     /// read, so that it can answer the stop, and goes nowhere: neither into the result nor to
-    /// callbacks, copies or files. Who holds a child gets all that is read.
+    /// callbacks, copies or files, nor to who reads a child.
     Fail,
 }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use crate::drain::{Gauge, LastWords, Tally};
+use crate::drain::{Excess, Gauge, LastWords, Tally};
 use crate::spool::Overflow;
 use crate::spool::elastic::{Figures, Monitor};
 use procwright_os::pipe::FullProbe;
@@ -74,6 +74,8 @@ pub(crate) struct OutputMonitor {
     /// For how long the program could not write, where others than its queue hold it up too.
     gauge: Option<Gauge>,
     last_words: Option<Arc<LastWords>>,
+    /// What came beyond the limit, and went nowhere.
+    excess: Option<Excess>,
 }
 
 /// The bytes that went through an output so far.
@@ -83,6 +85,8 @@ pub(crate) struct OutputTotals {
     pub(crate) bytes: u64,
     /// Bytes among them that will never be delivered.
     pub(crate) dropped: u64,
+    /// Bytes among these that came beyond the limit.
+    pub(crate) excess: u64,
     /// The time for which the reader left the pipe full, because its queue, or who gets copies,
     /// had no room;
     /// none for a terminal, which may be full at other times as well.
@@ -108,6 +112,7 @@ impl OutputMonitor {
             is_terminal: false,
             gauge: None,
             last_words: None,
+            excess: None,
         }
     }
 
@@ -115,6 +120,14 @@ impl OutputMonitor {
     pub(crate) fn with_last_words(self, words: Arc<LastWords>) -> OutputMonitor {
         OutputMonitor {
             last_words: Some(words),
+            ..self
+        }
+    }
+
+    /// Has this count what came beyond the limit.
+    pub(crate) fn with_excess(self, excess: Excess) -> OutputMonitor {
+        OutputMonitor {
+            excess: Some(excess),
             ..self
         }
     }
@@ -195,12 +208,15 @@ impl OutputMonitor {
             Some(gauge) => gauge.blocked(),
             None => Some(refused),
         };
+        // They have not come to the queue.
+        let excess = self.excess.as_ref().map_or(0, Excess::bytes);
         match &self.path {
             OutputPath::Queue(monitor) => {
                 let figures = monitor.figures();
                 OutputTotals {
-                    bytes: figures.bytes_in,
-                    dropped: figures.dropped_bytes + figures.lost_bytes,
+                    bytes: figures.bytes_in + excess,
+                    dropped: figures.dropped_bytes + figures.lost_bytes + excess,
+                    excess,
                     refused: known(figures.refused),
                     complete: monitor.is_whole(),
                 }
@@ -208,8 +224,9 @@ impl OutputMonitor {
             OutputPath::Merged(monitor, tally) => {
                 let figures = monitor.figures();
                 OutputTotals {
-                    bytes: tally.bytes(),
-                    dropped: tally.dropped(),
+                    bytes: tally.bytes() + excess,
+                    dropped: tally.dropped() + excess,
+                    excess,
                     refused: known(figures.refused),
                     // Lost bytes may have been of either output.
                     complete: tally.has_ended() && figures.lost_bytes == 0,
