@@ -30,13 +30,10 @@ failed=()
 
 # beside NAME COMMAND...: starts a part beside what follows.
 beside() {
-    local name=$1
+    local name=$1 TIMEFORMAT
     shift
-    (
-        SECONDS=0
-        "$@"
-        echo "($name: $SECONDS s)"
-    ) >"target/log/${name// /-}" 2>&1 &
+    TIMEFORMAT="($name: %0R s; of a processor %0U s, and %0S s in the system)"
+    (time "$@") >"target/log/${name// /-}" 2>&1 &
     running[$name]=$!
 }
 

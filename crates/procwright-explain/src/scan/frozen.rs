@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use super::look::open_proc;
 use super::{among, files};
 use crate::wait::Wait;
-use crate::world::{Process, World};
+use crate::world::{Process, Thread, World};
 
 /// Tells of these processes which are frozen. False if none is.
 ///
@@ -53,21 +53,32 @@ fn sleeps(process: &Process) -> bool {
 
 /// The cgroup by which a process is frozen, if it is: its name is empty where it is not told.
 fn cgroup_of_frozen(proc: &OwnedFd, process: &Process) -> Option<String> {
+    // Of the first thread, which most have alone, it is one file.
+    let is_by_place = is_at_freezer(proc, &format!("{}/wchan", process.pid))?;
+    let may_be_frozen = |thread: &Thread, is_by_place| is_by_place || thread.state == 'D';
+    if !may_be_frozen(process.threads.first()?, is_by_place) {
+        return None;
+    }
     let dir = files::open_dir(proc, &process.pid.to_string()).ok()?;
     let mut is_by_place = true;
     for thread in &process.threads {
-        let mut buffer = [0; 128];
-        let path = format!("task/{}/wchan", thread.tid);
-        let place = files::read(dir.as_fd(), &path, &mut buffer).ok()?;
-        is_by_place &= is_freezer(place);
-        if !is_by_place && thread.state == 'S' {
+        let at_freezer = is_at_freezer(&dir, &format!("task/{}/wchan", thread.tid))?;
+        if !may_be_frozen(thread, at_freezer) {
             return None;
         }
+        is_by_place &= at_freezer;
     }
     match freezer(dir.as_fd(), is_by_place) {
         None if is_by_place => Some(String::new()),
         found => found,
     }
+}
+
+/// Whether a thread is where a freezer has it sleep, by its file `wchan`.
+fn is_at_freezer(at: impl AsFd, path: &str) -> Option<bool> {
+    let mut buffer = [0; 128];
+    let place = files::read(at, path, &mut buffer).ok()?;
+    Some(is_freezer(place))
 }
 
 fn is_freezer(place: &[u8]) -> bool {
