@@ -75,6 +75,10 @@ python_environments() {
     done
 }
 
+# Loops, callbacks, threads, forks, signals, and the cases of all front ends: what a Python between
+# the first and the last may do otherwise.
+of_interpreter=(python/tests/test_{aio_*,asyncio_*,callbacks,conformance,fork,many,run,spawn,streams,wait_async,wait_signals}.py)
+
 python_tests() { # VERSION FILE...
     local version=$1
     shift
@@ -147,11 +151,19 @@ say 'Tests'
 beside 'Rust' rust
 beside 'Python package on event loops' aio_tests
 packages=()
+package() { # VERSION WHICH FILE...
+    packages+=("Python package, $1, $2")
+    beside "${packages[-1]}" python_tests "$1" "${@:3}"
+}
 for version in "${tested[@]}"; do
-    # In two halves, as most of the time is spent waiting.
-    packages+=("Python package, $version, a to c" "Python package, $version, d to z")
-    beside "${packages[-2]}" python_tests "$version" python/tests/test_[a-c]*.py
-    beside "${packages[-1]}" python_tests "$version" python/tests/test_[!a-c]*.py
+    case "${STRESS:-} $version" in
+    "1 "* | *" ${tested[0]}" | *" ${tested[-1]}")
+        # In two halves, as most of the time is spent waiting.
+        package "$version" 'a to c' python/tests/test_[a-c]*.py
+        package "$version" 'd to z' python/tests/test_[!a-c]*.py
+        ;;
+    *) package "$version" 'what leans on the interpreter' "${of_interpreter[@]}" ;;
+    esac
 done
 if [ "$ruby" = yes ]; then
     beside 'Ruby library' ruby_tasks suite
