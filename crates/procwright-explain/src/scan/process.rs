@@ -161,7 +161,7 @@ impl Process {
 
 /// What `status` tells of the process.
 struct Status {
-    /// The thread's own name; that of the first is the process's.
+    /// That of the first thread, from its own file; empty in those of others.
     name: String,
     pid: i32,
     uid: Option<u32>,
@@ -210,6 +210,7 @@ fn status(tid: i32, text: &[u8]) -> io::Result<(Thread, Status)> {
     };
     // The counters stand last, behind lists without a bound: a text that was cut lacks them.
     let mut counters = 0;
+    let mut own_name = b"".as_slice();
     for line in text.split(|byte| *byte == b'\n') {
         let Some(colon) = line.iter().position(|byte| *byte == b':') else {
             continue;
@@ -221,10 +222,7 @@ fn status(tid: i32, text: &[u8]) -> io::Result<(Thread, Status)> {
         };
         match name {
             // It may begin and end with blanks.
-            b"Name" => {
-                let name = line[colon + 1..].strip_prefix(b"\t").unwrap_or_default();
-                status.name = letters::safe(&unescaped(name));
-            }
+            b"Name" => own_name = line[colon + 1..].strip_prefix(b"\t").unwrap_or_default(),
             b"State" => thread.state = *value.first().ok_or_else(no_sense)? as char,
             b"Tgid" => status.pid = files::number(value).ok_or_else(no_sense)?,
             b"TracerPid" => status.tracer = files::number(value).unwrap_or(0),
@@ -239,6 +237,9 @@ fn status(tid: i32, text: &[u8]) -> io::Result<(Thread, Status)> {
             b"nonvoluntary_ctxt_switches" => thread.switches.1 = count()?,
             _ => {}
         }
+    }
+    if tid == status.pid {
+        status.name = letters::safe(&unescaped(own_name));
     }
     match (counters, thread.state) {
         (0 | 1, _) | (_, ' ') => Err(no_sense()),
