@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ._aio_child_streams import Streams
     from ._callback import LineCaller
     from ._explained import Diagnosis, Waiting
-    from ._types import Args, Data, MaybeNone, Seconds
+    from ._types import Data, MaybeNone, Seconds
 else:
     Streams = Generic
 
@@ -90,7 +90,7 @@ class Child(Streams[Out, Err, In, Both]):
         return TextReader(stream, self._core) if self._child._decoding else Reader(stream)
 
     @property
-    def args(self) -> Args:
+    def args(self) -> Any:
         """The arguments that `spawn` was given."""
         return self._child.args
 

@@ -82,7 +82,7 @@ class Child(Streams[Out, Err, In, Both]):
         limits: tuple[str, Seconds | None, Seconds | None] = ("raise", None, None),
     ) -> None:
         #: The arguments that `spawn` was given.
-        self.args = args
+        self.args: Any = args
         self._core = core
         #: None if it was detached.
         self._keeper = keeper

@@ -534,7 +534,7 @@ class Ended(Generic[Out, Err, Order]):
         #: Its place among the commands, from 0 on.
         self.index = index
         #: Its arguments, as they were given.
-        self.args = args
+        self.args: Any = args
         #: The program and its arguments, as a `Result` has them.
         self.argv = list(argv)
         #: What it wrote to stdout and stderr, where it was not run.

@@ -139,7 +139,7 @@ class Result(NoText, Captured[StreamInfo, Out, Err, Order]):
         failure: Callable[[Result[Any, Any, Any], str], Exception],
     ) -> None:
         #: The arguments that `run` was given.
-        self.args = args
+        self.args: Any = args
         #: The program and its arguments.
         self.argv: list[str] = list(raw["argv"])
         #: The program's process number while it ran.

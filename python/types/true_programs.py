@@ -584,6 +584,8 @@ def what_became_of_many() -> None:
             assert_type(ended.cause.index, int)
     for one in procwright.map([LS]):
         sys.stdout.buffer.write(one.stdout)
+    print({ended.args[-1]: ended.index for ended in procwright.map([LS])})
+    print(procwright.run(LS).args[0], procwright.spawn(LS).args[0])
 
 
 def values_of_any_type(job: dict[str, Any]) -> Result[str]:

@@ -187,7 +187,8 @@ module Procwright
     #
     # A search that finds nothing has read all whole lines that came, of which its error has the
     # last; a line without its end stays for the next. So who waits for one of several things says
-    # all in one pattern.
+    # all in one pattern. Who goes on with `gets` names the end of the line, `/ready\n/`: a program
+    # may write that by itself, and without it the next line is then `"\n"`, now and then.
     #
     # @param pattern [Regexp, String]
     # @param timeout [Numeric, nil] seconds
