@@ -237,6 +237,28 @@ fn whoever_reads_gets_the_limit_and_not_a_byte_more() {
     assert_eq!(bytes, 100_000);
 }
 
+#[test]
+fn who_ends_right_behind_the_limit_has_passed_it() {
+    let _dog = common::watchdog("who_ends_right_behind_the_limit_has_passed_it");
+    let limit = Limit {
+        bytes: 100,
+        beyond: Beyond::Fail,
+    };
+    // Some are stopped, of others nothing is left to be stopped.
+    for (bytes, reason) in [(100, Reason::Finished), (101, Reason::OutputLimit)].repeat(20) {
+        let mut command = Command::new("head");
+        command = command.args(["-c", &bytes.to_string(), "/dev/zero"]);
+        let mut one = command.limit(limit).stop(soon()).spawn().unwrap();
+        assert_eq!(read_all(&mut one).len(), 100);
+        one.wait(None).unwrap();
+        let (report, stopped_for) = (one.report().unwrap(), one.stopped_for());
+        assert_eq!(report.reason, reason, "{report:?}");
+        assert_eq!(stopped_for.unwrap_or(Reason::Finished), reason);
+        let limit = (reason == Reason::OutputLimit).then_some(ReachedLimit::Bytes(100));
+        assert_eq!(report.limit, limit);
+    }
+}
+
 alone! {
     fn a_cancel_stops_all_that_have_it() {
         let before = Census::now();

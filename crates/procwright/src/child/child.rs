@@ -504,9 +504,26 @@ impl Child {
         self.shared.copy_ends(stream)
     }
 
-    /// What it was stopped for, once that is over.
+    /// What it was stopped for, once that is over; and the limit that it has passed, if it had
+    /// ended by itself before it could be stopped for that.
     pub(crate) fn reached_bound(&self) -> Option<ReachedBound> {
-        self.shared.past_limit_stop().map(|stop| stop.reached)
+        // Before what came of the stop is asked for, which may end at any time.
+        if self.has_limit_stop_under_way() {
+            return None;
+        }
+        match self.shared.past_limit_stop() {
+            Some(stop) => Some(stop.reached),
+            None => self.passed_limit().map(ReachedBound::Bytes),
+        }
+    }
+
+    /// The limit that an output has passed, of a program that has ended and that nobody has stopped.
+    /// What came beyond went nowhere, and the rest must not pass for all of the output.
+    fn passed_limit(&self) -> Option<u64> {
+        let mut monitors = self.output_monitors().values().flatten();
+        let limit = monitors.find_map(OutputMonitor::passed_limit)?;
+        let end = self.end()?;
+        (end.stopped.is_none() && !end.was_cut_short).then_some(limit)
     }
 
     /// Whether it is being stopped for a limit.

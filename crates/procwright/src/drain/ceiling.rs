@@ -17,17 +17,32 @@ pub(crate) struct Ceiling {
 }
 
 /// How many bytes came beyond a [`Ceiling`].
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Excess(Arc<AtomicU64>);
+#[derive(Clone, Debug)]
+pub(crate) struct Excess {
+    most: u64,
+    bytes: Arc<AtomicU64>,
+}
 
 impl Excess {
+    fn beyond(most: u64) -> Excess {
+        Excess {
+            most,
+            bytes: Arc::default(),
+        }
+    }
+
+    /// The limit, if any came beyond it.
+    pub(crate) fn passed(&self) -> Option<u64> {
+        (self.bytes() > 0).then_some(self.most)
+    }
+
     pub(crate) fn bytes(&self) -> u64 {
         // Relaxed, here and below: a figure. No memory is reached by way of it.
-        self.0.load(Ordering::Relaxed)
+        self.bytes.load(Ordering::Relaxed)
     }
 
     fn add(&self, n: usize) {
-        self.0.fetch_add(n as u64, Ordering::Relaxed);
+        self.bytes.fetch_add(n as u64, Ordering::Relaxed);
     }
 }
 
@@ -35,7 +50,7 @@ impl Ceiling {
     pub(crate) fn new(most: u64) -> Ceiling {
         Ceiling {
             most,
-            excess: Excess::default(),
+            excess: Excess::beyond(most),
             scratch: Scratch::default(),
         }
     }

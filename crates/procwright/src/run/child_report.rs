@@ -6,7 +6,9 @@ use crate::std_stream::PerStream;
 
 impl Child {
     /// Why it was stopped, if that was for a limit of its own: a [`timeout`], an
-    /// [`idle_timeout`], a [`limit`] or a [cancel]. None while that stop goes on.
+    /// [`idle_timeout`], a [`limit`] or a [cancel]. None while that stop goes on. A program that has
+    /// ended right behind its [`limit`], when nothing is left to be stopped, has passed it all the
+    /// same: what came beyond is gone.
     ///
     /// ```
     /// use procwright::{Command, Reason};
@@ -104,7 +106,8 @@ impl Child {
             info.note_excess(totals.excess);
             infos[stream] = Some(info);
         }
-        let (reason, limit) = match stop.map(|stop| stop.reached) {
+        let reached = stop.map(|stop| stop.reached);
+        let (reason, limit) = match reached.or_else(|| self.reached_bound()) {
             Some(reached) => reason_of(reached),
             None if end.was_cut_short => (Reason::Cancelled, None),
             None => (Reason::Finished, None),

@@ -132,6 +132,11 @@ impl OutputMonitor {
         }
     }
 
+    /// The limit that the stream has passed, if it has.
+    pub(crate) fn passed_limit(&self) -> Option<u64> {
+        self.excess.as_ref().and_then(Excess::passed)
+    }
+
     /// The end of what came, read or not; none where that is not kept.
     pub(crate) fn last_words(&self) -> Option<Vec<u8>> {
         self.last_words.as_ref().map(|words| words.bytes())
