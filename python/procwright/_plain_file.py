@@ -21,12 +21,24 @@ _BELOW: Final = {
     io.TextIOWrapper: "buffer",
 }
 
+#: Its `fileno()` has it write to a file what it had in memory.
+_SPOOLED: Final = "tempfile.SpooledTemporaryFile"
+
 #: Those that need not be imported. The `fileno()` of the first two sees to it that nothing is
 #: missing behind the descriptor; the descriptor of a connection with TLS has what is encrypted.
 _BELOW_BY_NAME: Final = {
     "procwright._stream.PipeFile": "",
-    "tempfile.SpooledTemporaryFile": "",
+    _SPOOLED: "_file",
     "socket.SocketIO": "_sock",
+    # `wfile` of a socketserver.StreamRequestHandler.
+    "socketserver._SocketWriter": "_sock",
+}
+
+#: The methods by which a file is read or written, also by the one above it. A class that has its
+#: own of one of these changes what it passes on, though it is derived from a known one.
+_BY: Final = {
+    "read": ("read", "readinto", "readall", "read1"),
+    "write": ("write",),
 }
 
 
@@ -41,8 +53,8 @@ def is_plain(file: Any, how: Literal["read", "write"]) -> bool:
         if file is None:
             return False
         if not hasattr(file, how):
-            # A socket, which is nothing but its descriptor.
-            return True
+            # A socket is nothing but its descriptor. What gives lines reads them itself.
+            return how == "write" or not hasattr(file, "__iter__")
         below = _below(type(file), how)
         if not below:
             return below is not None
@@ -52,9 +64,13 @@ def is_plain(file: Any, how: Literal["read", "write"]) -> bool:
 def has_read_ahead(file: Any) -> bool:
     """Whether a plain file has read more than it has given, or has moved within that.
 
-    Its place is then another than that of its descriptor. Of a pipe nobody can tell.
+    Its place is then another than that of its descriptor. Of a pipe nobody can tell. What it was
+    told to write is written before.
     """
-    file = behind(file, "read")
+    file = _unspooled(behind(file, "read"))
+    if isinstance(file, io.IOBase) and file.writable():
+        # `read1` of Python's BufferedRandom would put what waits to be written elsewhere.
+        file.flush()
     raw = getattr(getattr(file, "buffer", file), "raw", None)
     if not isinstance(raw, io.FileIO) or not raw.seekable():
         return False
@@ -68,20 +84,36 @@ def has_read_ahead(file: Any) -> bool:
 def as_it_comes(file: Any) -> Callable[[int], bytes | str | None]:
     """Reads from a file what has come: `read` of one with a buffer waits until there is as much as
     it is asked for, so that a program saw nothing of a source that goes on."""
-    if isinstance(file, io.TextIOBase) and not isinstance(file, io.StringIO):
+    file = _unspooled(file)
+    made = type(file)
+    is_text = isinstance(file, io.TextIOBase) and not isinstance(file, io.StringIO)
+    if is_text and not _is_changed(made, "read", "readline"):
         # How much it has decoded it does not tell, so that a line is the least that can be asked
         # for. Reading what is underneath would lose what it has decoded, and its newlines.
         readline: Callable[[int], str] = file.readline
         return readline
     read: Callable[[int], bytes | str | None] = file.read
-    # That of the base class raises.
-    if getattr(type(file), "read1", None) is io.BufferedIOBase.read1:
+    # That of the base class raises. A class that reads as it likes need not do so by `read1`.
+    if getattr(made, "read1", None) is io.BufferedIOBase.read1 or _is_changed(
+        made, "read", "read1"
+    ):
         return read
     read1: Callable[[int], bytes | None] | None = getattr(file, "read1", None)
     if read1 is None:
         return read
     # Of a file that does not block `read1` gives nothing as it does at the end. `read` knows.
     return lambda size: read1(size) or read(size)
+
+
+def _unspooled(file: Any) -> Any:
+    """The file of a spooled one whose descriptor was asked for: it tells of itself, and may have
+    methods of bytes for text."""
+    is_spooled = any(_name(base) == _SPOOLED for base in type(file).__mro__)
+    return file._file if is_spooled else file
+
+
+def _name(made: type) -> str:
+    return f"{made.__module__}.{made.__qualname__}"
 
 
 def behind(file: Any, how: str) -> Any:
@@ -106,13 +138,25 @@ def _owner(method: Any) -> Any:
     return getattr(method, "__self__", None)
 
 
+def _is_changed(made: type, method: str, like: str) -> bool:
+    """Whether a class has a method of its own behind which another is that of a base class."""
+    for base in made.__mro__:
+        if like in vars(base):
+            return False
+        if method in vars(base):
+            return hasattr(made, like)
+    return False
+
+
 def _below(made: type, how: str) -> str | None:
     """The attribute with what a class passes on as it is, empty for its descriptor, or None."""
     for base in made.__mro__:
-        name = f"{base.__module__}.{base.__qualname__}"
-        if name in _BELOW_BY_NAME:
-            return _BELOW_BY_NAME[name]
+        if _name(base) in _BELOW_BY_NAME:
+            return _BELOW_BY_NAME[_name(base)]
         if base in _BELOW:
-            is_own = getattr(made, how, None) is not getattr(base, how, None)
+            methods = _BY[how]
+            is_own = any(
+                getattr(made, one, None) is not getattr(base, one, None) for one in methods
+            )
             return None if is_own else _BELOW[base]
     return None

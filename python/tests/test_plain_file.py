@@ -14,6 +14,7 @@ import io
 import lzma
 import os
 import socket
+import socketserver
 import ssl
 import tarfile
 import tempfile
@@ -42,6 +43,36 @@ class Upper:
 class UpperRaw(io.FileIO):
     def read(self, size=-1):
         return super().read(size).upper()
+
+
+class UpperInto(io.FileIO):
+    """Read by a buffer, which calls this."""
+
+    def readinto(self, into):
+        count = super().readinto(into)
+        into[:count] = bytes(into[:count]).upper()
+        return count
+
+
+class UpperBuffer(io.BufferedReader):
+    def read(self, size=-1):
+        return super().read(size).upper()
+
+
+class UpperText(io.TextIOWrapper):
+    def read(self, size=-1):
+        return super().read(size).upper()
+
+
+class UpperLines:
+    """What `fileinput` gives: lines, and a descriptor of which some were read ahead."""
+
+    def __init__(self, path):
+        self._file = path.open("rb")
+        self.close, self.fileno = self._file.close, self._file.fileno
+
+    def __iter__(self):
+        return (line.upper() for line in self._file)
 
 
 def compressed(module, path, mode="rb"):
@@ -78,6 +109,14 @@ def after(file, step):
     return file
 
 
+def spooled(mode, data):
+    """One that has more than it keeps in memory."""
+    made = tempfile.SpooledTemporaryFile(1, mode)
+    made.write(data)
+    made.seek(0)
+    return made
+
+
 def back_at_the_start(file):
     file.read()
     file.seek(0)
@@ -94,6 +133,19 @@ READ = {
     "response": (response, DATA),
     "class of its own": (Upper, DATA.upper()),
     "derived class": (UpperRaw, DATA.upper()),
+    "buffer over a derived class": (lambda path: io.BufferedReader(UpperInto(path)), DATA.upper()),
+    "derived buffer": (lambda path: UpperBuffer(io.FileIO(path)), DATA.upper()),
+    "derived text": (lambda path: UpperText(io.FileIO(path)), DATA.upper()),
+    "lines": (UpperLines, DATA.upper()),
+    "spooled after a line": (lambda path: after(spooled("w+b", DATA), next), b"a\n"),
+    "spooled text after a line": (
+        lambda path: after(spooled("w+", DATA.decode()), lambda file: file.readline()),
+        b"a\n",
+    ),
+    "behind what was written": (
+        lambda path: after(path.open("r+b"), lambda file: file.write(b"B\n")),
+        b"a\n",
+    ),
     "after a line": (lambda path: after(path.open("rb"), next), b"a\n"),
     "text after a line": (lambda path: after(path.open(), lambda file: file.readline()), b"a\n"),
     "text between lines": (lambda path: after(path.open(), next), b"a\n"),
@@ -136,6 +188,13 @@ def test_stdin_is_what_the_file_reads(child, path, kind, how):
     made, contents = READ[kind]
     with contextlib.closing(made(path)) as file:
         assert start(how, child, "cat", stdin=file).stdout == contents
+
+
+def test_what_waits_to_be_written_stands_where_it_was_written(child, path):
+    with path.open("r+b") as file:
+        file.write(b"B\n")
+        assert procwright.run([child, "cat"], stdin=file).stdout == b"a\n"
+    assert path.read_bytes() == b"B\na\n"
 
 
 def test_a_response_goes_on_as_it_comes(child):
@@ -266,6 +325,17 @@ def test_an_output_goes_to_the_descriptor_of_a_plain_file(path, kind, name):
             ours = f"/proc/{os.getpid()}/fd/{one.fileno()}"
             argv = ["test", link, "-ef", ours]
             assert procwright.run(argv, **{name: file}).returncode == code
+
+
+def test_a_request_is_answered_by_a_program(child):
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self):
+            procwright.run([child, "cat"], input=DATA, stdout=self.wfile, check=True)
+
+    here, there = socket.socketpair()
+    with here, there:
+        Handler(here, "there", None)
+        assert there.recv(100) == DATA
 
 
 def test_files_of_event_loops(child, path):
