@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 
 from ._arguments import is_async
 
@@ -61,11 +62,9 @@ def is_plain(file: Any, how: Literal["read", "write"]) -> bool:
         file = getattr(file, below, None)
 
 
-def has_read_ahead(file: Any) -> bool:
-    """Whether a plain file has read more than it has given, or has moved within that.
-
-    Its place is then another than that of its descriptor. Of a pipe nobody can tell. What it was
-    told to write is written before.
+def is_in_place(file: Any) -> bool:
+    """Whether the descriptor of a plain file stands where the file does: one that has read ahead is
+    moved back to there. Of a pipe nobody can tell. What it was told to write is written before.
     """
     file = _unspooled(behind(file, "read"))
     if isinstance(file, io.IOBase) and file.writable():
@@ -73,12 +72,18 @@ def has_read_ahead(file: Any) -> bool:
         file.flush()
     raw = getattr(getattr(file, "buffer", file), "raw", None)
     if not isinstance(raw, io.FileIO) or not raw.seekable():
-        return False
+        return True
     try:
-        return bool(file.tell() != raw.tell())
+        place = file.tell()
+        if place != raw.tell():
+            # What was read ahead is dropped at the end alone.
+            file.seek(0, os.SEEK_END)
+            file.seek(place)
     except OSError:
         # A text file that is iterated over does not tell.
-        return True
+        return False
+    # That of a text file may be one within what it has decoded.
+    return bool(place == raw.tell())
 
 
 def as_it_comes(file: Any) -> Callable[[int], bytes | str | None]:

@@ -6,7 +6,7 @@ import os
 
 from ._arguments import codec, data, encoded, is_async, number, refuse_closed
 from ._invalid import bad_type, bad_value
-from ._plain_file import as_it_comes, behind, has_read_ahead, is_plain
+from ._plain_file import as_it_comes, behind, is_in_place, is_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def source(stdin: Any, decoding: tuple[str, str] | None) -> tuple[str, object]:
     fd = _fileno("stdin", stdin)
     if fd is not None:
         fd = descriptor("stdin", fd)
-        if is_plain(stdin, "read") and not has_read_ahead(stdin):
+        if is_plain(stdin, "read") and is_in_place(stdin):
             return "fd", fd
     if _is_result(stdin):
         raise bad_type("stdin", stdin, _RESULT)

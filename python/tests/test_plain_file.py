@@ -256,6 +256,17 @@ def test_stdin_is_the_descriptor_of_a_plain_file(path, kind):
         assert shown.stdout.strip() == os.readlink(f"/proc/self/fd/{file.fileno()}")
 
 
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-8", "utf-16-le"])
+def test_a_text_file_goes_on_in_its_own_bytes(child, path, encoding):
+    rest = "\xe4 \r\n\u20ac"[: 4 if encoding == "latin-1" else None].encode(encoding)
+    path.write_bytes("first\r\n".encode(encoding) + rest)
+    with path.open(encoding=encoding) as file:
+        assert file.readline() == "first\n"
+        assert procwright.run([child, "cat"], stdin=file).stdout == rest
+        # The program has read all.
+        assert file.read() == ""
+
+
 def encrypted():
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     here, there = socket.socketpair()
