@@ -36,9 +36,9 @@ pub(crate) fn tell(world: &mut World, pids: &BTreeSet<i32>) -> bool {
             is_any = true;
             if let Some(process) = world.processes.get_mut(&pid) {
                 process.frozen = Some(cgroup);
-                for thread in &mut process.threads {
-                    thread.wait = Wait::Frozen;
-                }
+                let threads = process.threads.iter_mut();
+                let living = threads.filter(|thread| thread.wait != Wait::Ended);
+                living.for_each(|thread| thread.wait = Wait::Frozen);
             }
         }
     }
@@ -47,28 +47,35 @@ pub(crate) fn tell(world: &mut World, pids: &BTreeSet<i32>) -> bool {
 
 /// True if all its threads are in a state in which those of frozen processes are.
 fn sleeps(process: &Process) -> bool {
-    let mut threads = process.threads.iter();
-    !process.threads.is_empty() && threads.all(|thread| matches!(thread.state, 'S' | 'D'))
+    let mut threads = living(process).peekable();
+    threads.peek().is_some() && threads.all(|thread| matches!(thread.state, 'S' | 'D'))
+}
+
+/// Its threads but for those that have ended, as the first may long before the others.
+fn living(process: &Process) -> impl Iterator<Item = &Thread> {
+    let threads = process.threads.iter();
+    threads.filter(|thread| thread.wait != Wait::Ended)
 }
 
 /// The cgroup by which a process is frozen, if it is: its name is empty where it is not told.
 fn cgroup_of_frozen(proc: &OwnedFd, process: &Process) -> Option<String> {
     // Of the first thread, which most have alone, it is one file.
-    let is_by_place = is_at_freezer(proc, &format!("{}/wchan", process.pid))?;
+    let first = living(process).next()?;
+    let is_by_place = is_at_freezer(proc, &format!("{}/task/{}/wchan", process.pid, first.tid))?;
     let may_be_frozen = |thread: &Thread, is_by_place| is_by_place || thread.state == 'D';
-    if !may_be_frozen(process.threads.first()?, is_by_place) {
+    if !may_be_frozen(first, is_by_place) {
         return None;
     }
     let dir = files::open_dir(proc, &process.pid.to_string()).ok()?;
     let mut is_by_place = true;
-    for thread in &process.threads {
+    for thread in living(process) {
         let at_freezer = is_at_freezer(&dir, &format!("task/{}/wchan", thread.tid))?;
         if !may_be_frozen(thread, at_freezer) {
             return None;
         }
         is_by_place &= at_freezer;
     }
-    match freezer(dir.as_fd(), is_by_place) {
+    match freezer(dir.as_fd(), first.tid, is_by_place) {
         None if is_by_place => Some(String::new()),
         found => found,
     }
@@ -88,10 +95,11 @@ fn is_freezer(place: &[u8]) -> bool {
 }
 
 /// The nearest cgroup of a process that was told to freeze, if the process is frozen by it: in
-/// version 2 `is_by_place` tells that, in version 1 its own cgroup does.
-fn freezer(dir: BorrowedFd<'_>, is_by_place: bool) -> Option<String> {
+/// version 2 `is_by_place` tells that, in version 1 its own cgroup does. It is that of a thread that
+/// lives: who has ended is in no cgroup any more.
+fn freezer(dir: BorrowedFd<'_>, tid: i32, is_by_place: bool) -> Option<String> {
     let mut buffer = [0; 4096];
-    let text = files::read(dir, "cgroup", &mut buffer).ok()?;
+    let text = files::read(dir, &format!("task/{tid}/cgroup"), &mut buffer).ok()?;
     let text = String::from_utf8_lossy(text);
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
     // HIERARCHY:CONTROLLERS:PATH, without controllers of version 2.

@@ -92,6 +92,30 @@ child.wait()
             )
         },
         Scene {
+            says: "is frozen, by the freezer of the cgroup /",
+            ..hang(
+                "a child whose first thread has ended is frozen",
+                Stopped,
+                Pattern::Frozen,
+                &["child"],
+                r"
+ends = r'''
+import ctypes, os, threading, time
+threading.Thread(target=time.sleep, args=(10000,)).start()
+os.close(1)
+ctypes.CDLL(None).pthread_exit(None)
+'''
+child = Popen([sys.executable, '-c', ends], stdout=PIPE)
+child.stdout.read()
+while open(f'/proc/{child.pid}/task/{child.pid}/stat').read().rsplit(')', 1)[1].split()[0] != 'Z':
+    time.sleep(0.01)
+freeze(child.pid)
+say(me=ME, child=child.pid)
+child.wait()
+",
+            )
+        },
+        Scene {
             behind: &["writer", "me"],
             says: "cgroup.freeze",
             ..hang(
