@@ -95,6 +95,8 @@ class Child(Streams[Out, Err, In, Both]):
         #: Whether somebody has stopped it, who may want nothing of its outputs.
         self._was_stopped = False
         self._communication: _core.Communication | None = None
+        #: What `communicate` has read of a program that has failed, for its error.
+        self._communicated_bytes: tuple[bytes | None, bytes | None] = (None, None)
         self._alone = Alone()
         self._result: Result[Any, Any, Any] | None = None
         #: Tells in the report of a fake of the program that it plays.
@@ -228,7 +230,7 @@ class Child(Streams[Out, Err, In, Both]):
             return self._result
         if self.status is None or self._core.is_stopping():
             return None
-        out, err = read_so_far(self._communication) or (None, None)
+        out, err = read_so_far(self._communication) or self._communicated_bytes
         return self._report(out, err)
 
     def _stop_reason(self) -> BaseException | None:
@@ -321,6 +323,8 @@ class Child(Streams[Out, Err, In, Both]):
         communication, self._communication = self._communication, None
         assert communication is not None
         out, err = communication.take()
+        if self.returncode != 0:
+            self._communicated_bytes = (out and out[0], err and err[0])
         # The streams are closed before decoding, which may raise.
         self._close_outputs()
         return self._read_out(self.stdout, out), self._read_out(self.stderr, err)

@@ -50,6 +50,14 @@ class RunError(subprocess.SubprocessError):
 
     if not TYPE_CHECKING:
 
+        def __new__(cls, *made_of: object, **named: object) -> RunError:
+            """Refuses what `subprocess` makes its errors of, before a constructor counts it."""
+            if named.keys() & {"returncode", "cmd", "output", "stdout", "stderr"} or (
+                made_of and isinstance(made_of[0], int)
+            ):
+                raise bad_type("result", made_of[0] if made_of else None, _NOT_MADE)
+            return super().__new__(cls, *made_of, **named)
+
         def __getattr__(self, name: str) -> NoReturn:
             from ._missing import ERROR, missing
             from ._result import Result

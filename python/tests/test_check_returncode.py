@@ -28,6 +28,23 @@ def test_of_a_child(child):
     it.check_returncode()
 
 
+@pytest.mark.parametrize("text", [False, True])
+@pytest.mark.parametrize("start", [spawn, aio.spawn])
+def test_what_communicate_has_read_is_in_the_error(child, start, text):
+    it = start([child, "says", "out:said\n", "err:why\n", "exit:3"], text=text)
+    talk = it.communicate()
+    out, err = asyncio.run(awaited(talk)) if start is aio.spawn else talk
+    with pytest.raises(CalledProcessError) as caught:
+        it.check_returncode()
+    assert (caught.value.stdout, caught.value.stderr) == (out, err)
+    assert len(out) == len("said\n")
+    assert len(err) == len("why\n")
+
+
+async def awaited(talk):
+    return await talk
+
+
 @pytest.mark.parametrize("start", [spawn, spawn_pipeline])
 def test_the_end_is_waited_for(child, start, when_asleep):
     # Its outputs are at their ends long before it is.

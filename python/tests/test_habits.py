@@ -489,6 +489,10 @@ def _until_refused(command):
 def test_an_error_of_ours_is_made_of_a_result(child):
     with pytest.raises(InvalidValue, match=r"^result is 7: pass a Result.*subprocess.Called"):
         procwright.CalledProcessError(7, ["make"])
+    with pytest.raises(InvalidValue, match=r"^result is 7: pass a Result.*subprocess.Called"):
+        procwright.CalledProcessError(7, ["make"], output="", stderr="no rule")
+    with pytest.raises(InvalidValue, match=r"^result is None: pass a Result.*subprocess.Called"):
+        procwright.CalledProcessError(returncode=7, cmd="make")
     error = procwright.CalledProcessError(run([child, "exit", "7"]), "it says so")
     assert (str(error), error.returncode) == ("it says so", 7)
     assert pickle.loads(pickle.dumps(error)).returncode == 7

@@ -330,17 +330,20 @@ fn the_joblog_has_the_columns_of_gnu_parallel() {
     let (dir, journal) = scratch();
     let path = dir.path().join("joblog");
     let joblog = Joblog::open(&path, false).unwrap();
+    let mut slow = Spec::new(["sleep", "1000"]);
+    slow.timeout = std::time::Duration::from_millis(10).into();
     let specs = vec![
         Spec::new(["echo", "a b"]),
         Spec::shell("exit 3"),
         Spec::shell("kill -9 $$"),
+        slow,
     ];
     let map = Map::new(specs).parallel(1);
     let map = map
         .journal(Journal::create(&journal).unwrap().joblog(joblog))
         .start()
         .unwrap();
-    assert_eq!(map.count(), 3);
+    assert_eq!(map.count(), 4);
     let text = fs::read_to_string(&path).unwrap();
     let rows: Vec<Vec<&str>> = text
         .lines()
@@ -352,6 +355,7 @@ fn the_joblog_has_the_columns_of_gnu_parallel() {
     assert_eq!(picked(&rows[1]), "1|:|0|4|0|0|echo 'a b'");
     assert_eq!(picked(&rows[2]), "2|:|0|0|3|0|/bin/sh -c 'exit 3'");
     assert_eq!(picked(&rows[3]), "3|:|0|0|0|9|/bin/sh -c 'kill -9 $$'");
+    assert_eq!(picked(&rows[4]), "4|:|0|0|-1|15|sleep 1000");
     assert!(
         rows[1..]
             .iter()

@@ -64,6 +64,12 @@ impl NotedEnd {
         }
     }
 
+    /// Whether a limit of its own has stopped it.
+    pub(super) fn is_by_limit(&self) -> bool {
+        let limits = [Reason::Timeout, Reason::IdleTimeout, Reason::OutputLimit];
+        limits.iter().any(|limit| self.reason == Some(limit.name()))
+    }
+
     pub(super) fn line(&self, entry: &Entry) -> Value {
         let end = End {
             past: &self.past,

@@ -67,6 +67,8 @@ fn line(entry: &Entry, end: &NotedEnd) -> String {
         Some(_) | None => (127, 0),
     };
     let code = match (code, signal, end.past.success) {
+        // As parallel has it.
+        _ if end.is_by_limit() => -1,
         // A command that was stopped, and made that a success, has not succeeded.
         (0, 0, false) => 255,
         (code, _, _) => code,
