@@ -20,6 +20,7 @@ from ._types import (
     Data,
     Env,
     ExtraEnv,
+    NoPipe,
     Seconds,
     Sink,
     Stdin,
@@ -271,23 +272,29 @@ class PipelineAny(PipelineBytes, total=False):
     """What `pipeline` takes where only the running program knows which."""
 
 
-class OpenCommandOptions(Spawn, total=False):
-    """What `cmd` takes besides what results have types by."""
+class _AnyCommandOptions(Spawn, total=False):
+    """What `cmd` takes besides what results and children have types by."""
 
     check: bool
     explain_after: Seconds | None
+    input: Data | str | None
+    tee: AnyTee
 
 
-class CommandOptions(OpenCommandOptions, total=False):
+class OpenCommandOptions(_AnyCommandOptions, total=False):
+    """What `cmd` takes where the call alone says what comes."""
+
+    stdin: NoPipe
+
+
+class CommandOptions(_AnyCommandOptions, total=False):
     """What `cmd` takes."""
 
-    input: Data | str | None
     stdin: Stdin
     stdout: Sink
     stderr: Sink
     pty: bool | tuple[int, int]
     merged: bool
-    tee: AnyTee
     on_line: Callable[[Any], object] | None
     on_stdout_line: Callable[[Any], object] | None
     on_stderr_line: Callable[[Any], object] | None
