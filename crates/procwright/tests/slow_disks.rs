@@ -64,13 +64,19 @@ fn spills() -> bool {
         .any(|name| name.starts_with("procwright-spil"))
 }
 
-/// Number of threads that sleep on a futex, as the library's queues do.
-fn sleepers() -> usize {
+/// Number of threads of this name that sleep on a futex, as the library's queues do. Others fall
+/// asleep and wake up as they like.
+fn sleepers(named: &str) -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     let futex = format!("{} ", libc::SYS_futex);
+    let sleeps = |task: &std::path::Path| {
+        let name = std::fs::read_to_string(task.join("comm"));
+        let call = std::fs::read_to_string(task.join("syscall"));
+        name.is_ok_and(|name| name.trim_end() == named)
+            && call.is_ok_and(|call| call.starts_with(&futex))
+    };
     tasks
-        .filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("syscall")).ok())
-        .filter(|call| call.starts_with(&futex))
+        .filter(|task| task.as_ref().is_ok_and(|task| sleeps(&task.path())))
         .count()
 }
 
@@ -213,7 +219,7 @@ alone! {
         assert_eq!(held.wait(None).unwrap(), Some(Exit::Code(0)));
         let stdout = held.stdout.as_ref().unwrap().clone();
         disk.hold(slow.path(), &[libc::SYS_pread64]);
-        let reader = |stdout: Reader, until: u64| std::thread::spawn(move || {
+        let reader = |name: &str, stdout: Reader, until: u64| std::thread::Builder::new().name(name.into()).spawn(move || {
             let mut read = 0;
             let mut buffer = vec![0; 64 << 10];
             while read < until {
@@ -223,13 +229,11 @@ alone! {
                 }
             }
             Ok(Chunk::End)
-        });
-        let first = reader(stdout.clone(), 8 * MIB);
+        }).unwrap();
+        let first = reader("first", stdout.clone(), 8 * MIB);
         let stuck = disk.wait();
-        let before = sleepers();
-        let queued: Vec<_> = (0..20).map(|_| reader(stdout.clone(), 1)).collect();
-        // The count may be higher: a thread of the library may have been awake before.
-        eventually(|| sleepers() >= before + queued.len());
+        let queued: Vec<_> = (0..20).map(|_| reader("queued", stdout.clone(), 1)).collect();
+        eventually(|| sleepers("queued") == queued.len());
         assert!(stdout.close());
         for reader in queued {
             assert!(Closed::is(&reader.join().unwrap().unwrap_err()));
