@@ -50,14 +50,6 @@ class RunError(subprocess.SubprocessError):
 
     if not TYPE_CHECKING:
 
-        def __new__(cls, *made_of: object, **named: object) -> RunError:
-            """Refuses what `subprocess` makes its errors of, before a constructor counts it."""
-            if named.keys() & {"returncode", "cmd", "output", "stdout", "stderr"} or (
-                made_of and isinstance(made_of[0], int)
-            ):
-                raise bad_type("result", made_of[0] if made_of else None, _NOT_MADE)
-            return super().__new__(cls, *made_of, **named)
-
         def __getattr__(self, name: str) -> NoReturn:
             from ._missing import ERROR, missing
             from ._result import Result
@@ -121,6 +113,20 @@ def _again(idle: bool, result: _Result, text: str, timeout: Seconds | None) -> R
 
 class CalledProcessError(RunError, subprocess.CalledProcessError):
     """The program failed, and `check` was asked for."""
+
+    if not TYPE_CHECKING:
+
+        def __new__(cls, *made_of: object, **named: object) -> CalledProcessError:
+            """Refuses what `subprocess` makes its own of, before a constructor counts it.
+
+            Not so for all errors of runs: an OSError whose class has this takes its parts for
+            `errno` and `filename`.
+            """
+            if named.keys() & {"returncode", "cmd", "output", "stdout", "stderr"} or (
+                made_of and isinstance(made_of[0], int)
+            ):
+                raise bad_type("result", made_of[0] if made_of else None, _NOT_MADE)
+            return super().__new__(cls, *made_of, **named)
 
     @property
     def returncode(self) -> int | MaybeNone:  # type: ignore[override]

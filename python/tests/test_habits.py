@@ -496,6 +496,10 @@ def test_an_error_of_ours_is_made_of_a_result(child):
     error = procwright.CalledProcessError(run([child, "exit", "7"]), "it says so")
     assert (str(error), error.returncode) == ("it says so", 7)
     assert pickle.loads(pickle.dumps(error)).returncode == 7
+    with pytest.raises(procwright.TimeoutExpired) as caught:
+        run([child, "sleep", "1000"], timeout=0.01)
+    # It is an OSError, whose constructor would take these from its arguments.
+    assert (caught.value.errno, caught.value.filename) == (None, None)
 
 
 def test_a_process_of_nobody_says_of_whom():
