@@ -7,7 +7,7 @@
 //! cgroup has to be asked.
 
 use std::collections::BTreeSet;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use super::look::open_proc;
@@ -59,32 +59,27 @@ fn living(process: &Process) -> impl Iterator<Item = &Thread> {
 
 /// The cgroup by which a process is frozen, if it is: its name is empty where it is not told.
 fn cgroup_of_frozen(proc: &OwnedFd, process: &Process) -> Option<String> {
-    // Of the first thread, which most have alone, it is one file.
-    let first = living(process).next()?;
-    let is_by_place = is_at_freezer(proc, &format!("{}/task/{}/wchan", process.pid, first.tid))?;
-    let may_be_frozen = |thread: &Thread, is_by_place| is_by_place || thread.state == 'D';
-    if !may_be_frozen(first, is_by_place) {
-        return None;
-    }
-    let dir = files::open_dir(proc, &process.pid.to_string()).ok()?;
+    let task = |thread: &Thread| format!("{}/task/{}", process.pid, thread.tid);
     let mut is_by_place = true;
     for thread in living(process) {
-        let at_freezer = is_at_freezer(&dir, &format!("task/{}/wchan", thread.tid))?;
-        if !may_be_frozen(thread, at_freezer) {
+        let at_freezer = is_at_freezer(proc, &format!("{}/wchan", task(thread)))?;
+        if !at_freezer && thread.state != 'D' {
             return None;
         }
         is_by_place &= at_freezer;
     }
-    match freezer(dir.as_fd(), first.tid, is_by_place) {
+    // That of a thread that lives: who has ended is in no cgroup any more.
+    let cgroup = format!("{}/cgroup", task(living(process).next()?));
+    match freezer(proc, &cgroup, is_by_place) {
         None if is_by_place => Some(String::new()),
         found => found,
     }
 }
 
 /// Whether a thread is where a freezer has it sleep, by its file `wchan`.
-fn is_at_freezer(at: impl AsFd, path: &str) -> Option<bool> {
+fn is_at_freezer(proc: &OwnedFd, wchan: &str) -> Option<bool> {
     let mut buffer = [0; 128];
-    let place = files::read(at, path, &mut buffer).ok()?;
+    let place = files::read(proc, wchan, &mut buffer).ok()?;
     Some(is_freezer(place))
 }
 
@@ -95,11 +90,10 @@ fn is_freezer(place: &[u8]) -> bool {
 }
 
 /// The nearest cgroup of a process that was told to freeze, if the process is frozen by it: in
-/// version 2 `is_by_place` tells that, in version 1 its own cgroup does. It is that of a thread that
-/// lives: who has ended is in no cgroup any more.
-fn freezer(dir: BorrowedFd<'_>, tid: i32, is_by_place: bool) -> Option<String> {
+/// version 2 `is_by_place` tells that, in version 1 its own cgroup does. Its file is named `cgroup`.
+fn freezer(proc: &OwnedFd, cgroup: &str, is_by_place: bool) -> Option<String> {
     let mut buffer = [0; 4096];
-    let text = files::read(dir, &format!("task/{tid}/cgroup"), &mut buffer).ok()?;
+    let text = files::read(proc, cgroup, &mut buffer).ok()?;
     let text = String::from_utf8_lossy(text);
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
     // HIERARCHY:CONTROLLERS:PATH, without controllers of version 2.

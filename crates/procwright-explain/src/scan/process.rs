@@ -51,9 +51,9 @@ pub(super) fn outline(at: impl AsFd, name: &str, pid: i32) -> io::Result<Option<
 /// Reads a process. `None` if it is the kernel's.
 ///
 /// Its descriptors are left to be read, as `None`, unless it has slept since an earlier look has
-/// seen it as `before`: who sleeps opens and closes none, and is frozen where it was. They are read behind the threads. A
-/// thread that sleeps from here to the next look has changed no descriptor in between, so that
-/// the list is that of the whole time.
+/// seen it as `before`: who sleeps opens and closes none, and is frozen where it was. They are
+/// read behind the threads. A thread that sleeps from here to the next look has changed no
+/// descriptor in between, so that the list is that of the whole time.
 pub(super) fn read(
     dir: BorrowedFd<'_>,
     pid: i32,

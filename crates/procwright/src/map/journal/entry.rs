@@ -22,7 +22,7 @@ pub(in crate::map) struct Entry {
 /// The end of a command, as the journals have it.
 pub(super) struct NotedEnd {
     pub(super) past: PastEnd,
-    pub(super) reason: Option<&'static str>,
+    reason: Option<Reason>,
     pub(super) stdout_bytes: Option<u64>,
     pub(super) stderr_bytes: Option<u64>,
 }
@@ -44,7 +44,7 @@ impl NotedEnd {
                         status: Some(report.status),
                         words,
                     },
-                    reason: Some(report.reason.name()),
+                    reason: Some(report.reason),
                     stdout_bytes: report.stdout_info.as_ref().map(|info| info.bytes),
                     stderr_bytes: report.stderr_info.as_ref().map(|info| info.bytes),
                 })
@@ -66,15 +66,15 @@ impl NotedEnd {
 
     /// Whether a limit of its own has stopped it.
     pub(super) fn is_by_limit(&self) -> bool {
-        let limits = [Reason::Timeout, Reason::IdleTimeout, Reason::OutputLimit];
-        limits.iter().any(|limit| self.reason == Some(limit.name()))
+        use Reason::{IdleTimeout, OutputLimit, Timeout};
+        matches!(self.reason, Some(Timeout | IdleTimeout | OutputLimit))
     }
 
     pub(super) fn line(&self, entry: &Entry) -> Value {
         let end = End {
             past: &self.past,
             at: now(),
-            reason: self.reason,
+            reason: self.reason.map(Reason::name),
             stdout_bytes: self.stdout_bytes,
             stderr_bytes: self.stderr_bytes,
         };
