@@ -4,7 +4,9 @@ use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Weak;
+use std::time::Duration;
 
+use crate::chase::Chase;
 use crate::proc_id::ProcId;
 use procwright_os::fork::CloseOnFork;
 use procwright_os::proc::{self, Call, Comm, Conduit, ProcStat, Scan};
@@ -198,7 +200,7 @@ pub struct PipeHolders {
 
 /// Longest time for which a pass goes after processes that are forked faster than it
 /// looks.
-const CHASE_LIMIT: std::time::Duration = std::time::Duration::from_millis(250);
+const CHASE_LIMIT: Duration = Duration::from_millis(250);
 
 /// Finds the holders of these pipes, in their order, in one pass over all processes.
 /// The process `except` is left out, usually this one.
@@ -216,13 +218,11 @@ const CHASE_LIMIT: std::time::Duration = std::time::Duration::from_millis(250);
 /// If the processes cannot be listed: no `/proc`, or no descriptor free.
 pub fn of_pipes(pipes: &[PipeId], except: i32, since: u64) -> io::Result<Vec<PipeHolders>> {
     let mut look = PipeLook::new(pipes, since);
-    let begun = std::time::Instant::now();
-    proc::each_pid(&mut |pid, new| {
-        if new && begun.elapsed() > CHASE_LIMIT {
+    let chase = Chase::for_at_most(CHASE_LIMIT);
+    proc::each_pid(&mut |pid, is_above| {
+        if chase.leaves_out(pid, is_above) {
             look.complete = false;
-            return Ok(Scan::Skip);
-        }
-        if pid != except {
+        } else if pid != except {
             look.at(pid);
         }
         Ok(Scan::Next)

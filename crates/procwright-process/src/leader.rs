@@ -11,7 +11,7 @@ const PASSES: usize = 8;
 
 /// Number of processes that may be started during a pass before it is given up: where
 /// others fork faster than it looks, it would go after them for ever.
-const NEWBORN: usize = 1000;
+const NEWBORNS: usize = 1000;
 
 /// Whether the number of this child, which has ended and is not reaped, still names
 /// others: a process group or a session that it has led, and that has living members.
@@ -50,23 +50,26 @@ enum Found {
 
 fn look(leader: i32) -> io::Result<Found> {
     let mut found = Found::Nobody;
-    let mut newborn = 0;
-    proc::each_pid(&mut |pid, new| {
-        newborn += usize::from(new);
+    let mut newborns = 0;
+    let begun = proc::now_ticks();
+    proc::each_pid(&mut |pid, is_above| {
         let stat = match proc::stat(pid) {
             Ok(stat) => Some(stat),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
+        // That of an old process may be above as well, from before the numbers went around.
+        let is_newborn = is_above && stat.is_none_or(|stat| stat.start_ticks >= begun);
+        newborns += usize::from(is_newborn);
         let living = stat.filter(|stat| !stat.is_gone() && pid != leader);
         if living.is_some_and(|stat| stat.pgrp == leader || stat.session == leader) {
             found = Found::Somebody;
             return Ok(Scan::Stop);
         }
-        if new && living.is_none() && pid != leader {
+        if is_newborn && living.is_none() && pid != leader {
             found = Found::Uncertain;
         }
-        if newborn > NEWBORN {
+        if newborns > NEWBORNS {
             found = Found::Uncertain;
             return Ok(Scan::Stop);
         }

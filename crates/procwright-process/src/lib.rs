@@ -3,6 +3,7 @@
 #![deny(unsafe_code)]
 
 mod cancel;
+mod chase;
 mod exit;
 pub mod holders;
 mod id;

@@ -3,9 +3,10 @@
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::Process;
+use crate::chase::Chase;
 use crate::process_handle::ProcessHandle;
 use procwright_os::proc::{self, ProcStat, Scan};
 
@@ -42,13 +43,11 @@ const CHASE_LIMIT: Duration = Duration::from_millis(20);
 pub fn named(name: impl AsRef<OsStr>) -> io::Result<Vec<Process>> {
     let name = name.as_ref().as_bytes();
     let own = i32::try_from(std::process::id()).unwrap_or(0);
-    let begun = Instant::now();
+    let chase = Chase::for_at_most(CHASE_LIMIT);
     let mut found = Vec::new();
-    proc::each_pid(&mut |pid, new| {
-        if new && begun.elapsed() > CHASE_LIMIT {
-            return Ok(Scan::Skip);
-        }
+    proc::each_pid(&mut |pid, is_above| {
         if pid != own
+            && !chase.leaves_out(pid, is_above)
             && let Some(process) = if_named(pid, name)?
         {
             found.push(process);

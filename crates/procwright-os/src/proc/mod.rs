@@ -42,8 +42,9 @@ pub use imp::check;
 #[doc(alias = "/proc/PID/task/TID/wchan")]
 pub use imp::each_call;
 /// Calls `found` with every process that can be seen, in ascending order; no snapshot:
-/// processes come and go meanwhile. `found` is told the number and whether it may have
-/// been given away since the scan began, and says how to go on.
+/// processes come and go meanwhile. `found` is told the number and whether it is above the
+/// last one that was given when the scan began, and says how to go on. One above was given
+/// since, or is old, from before the numbers went around: [`ProcStat::start_ticks`] tells.
 ///
 /// # Errors
 /// Those of the module.

@@ -47,15 +47,15 @@ impl ProcessTree {
         let begun = proc::now_ticks();
         let first = proc::last_pid();
         let mut chased: Option<Duration> = None;
-        proc::each_pid(&mut |pid, new| {
+        proc::each_pid(&mut |pid, is_above| {
             let stat = match proc::stat(pid) {
                 Ok(stat) => Some(stat),
                 Err(e) if e.kind() == io::ErrorKind::NotFound => None,
                 Err(e) => return Err(e),
             };
-            // A number above the last one may also be that of an old process, from
-            // before the numbers went around; not if it is gone already.
-            let newborn = new && stat.is_none_or(|stat| stat.start_ticks >= begun);
+            // That of an old process may be above as well, from before the numbers went
+            // around; not if it is gone already.
+            let newborn = is_above && stat.is_none_or(|stat| stat.start_ticks >= begun);
             if newborn {
                 let spent = time::thread_cpu();
                 let since = *chased.get_or_insert(spent);
@@ -67,7 +67,7 @@ impl ProcessTree {
             }
             // A new process that is gone already may have left a child below the
             // position of this scan.
-            self.cut |= new && stat.is_none_or(|stat| stat.is_gone());
+            self.cut |= newborn && stat.is_none_or(|stat| stat.is_gone());
             if let Some(stat) = stat {
                 self.read_row(stat, found, seen);
             }
