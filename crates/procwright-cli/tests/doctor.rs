@@ -484,8 +484,19 @@ fn nobody_is_disturbed() {
     let mut stdout = BufReader::new(child.0.stdout.take().unwrap());
     if let Some(calls) = calls_of_doctor(&pid) {
         let known = [
-            "stat", "status", "syscall", "wchan", "fd", "fdinfo", "task", "mem", "maps", "io",
-            "timers", "cmdline",
+            "schedstat",
+            "stat",
+            "status",
+            "syscall",
+            "wchan",
+            "fd",
+            "fdinfo",
+            "task",
+            "mem",
+            "maps",
+            "io",
+            "timers",
+            "cmdline",
         ];
         assert!(calls.contains("\"syscall\""), "{calls}");
         for line in calls

@@ -122,8 +122,14 @@ impl Asked {
             // Who starts a program has most often the other ends of its pipes, and many more: he
             // is looked at at once, so that his links are not read twice.
             let parents = parents(world, targets);
-            scan::add_links(world, &parents)?;
+            match needs_all || !needs.are_of_pipes() {
+                true => scan::add_links(world, &parents)?,
+                false => scan::add_pipes(world, &parents)?,
+            }
             has_more = true;
+        }
+        if needs_all || !needs.are_of_pipes() {
+            has_more |= scan::tell_paths(world)?;
         }
         if needs_all {
             scan::outline_others(world)?;

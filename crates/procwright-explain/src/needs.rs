@@ -21,6 +21,12 @@ pub(crate) struct Needs {
 }
 
 impl Needs {
+    /// True if whoever matters by what he has open has one of these pipes.
+    pub(crate) fn are_of_pipes(&self) -> bool {
+        let mut holders = self.holders.iter();
+        !self.all && holders.all(|of| matches!(of, Object::Pipe(_)))
+    }
+
     /// What the waits of `pids` need, of whom `family` has all its children in `world`.
     pub(crate) fn of(world: &World, pids: &BTreeSet<i32>, family: &BTreeSet<i32>) -> Needs {
         let mut needs = Needs::default();
@@ -102,6 +108,7 @@ impl Needs {
             | Object::Signals
             | Object::Ring
             | Object::File { .. }
+            | Object::Path
             | Object::Other => {}
         }
     }

@@ -23,7 +23,7 @@ pub(crate) fn object(of: Object) -> String {
         Object::Timer => String::from("a timer"),
         Object::Signals => String::from("signals"),
         Object::Ring => String::from("an io_uring"),
-        Object::File { .. } => String::from("a file"),
+        Object::File { .. } | Object::Path => String::from("a file"),
         Object::Other => String::from("a device or the like"),
     }
 }

@@ -121,8 +121,6 @@ pub(crate) struct Process {
     pub(crate) name: String,
     /// Start, in ticks since boot: with the number it means this process and no other.
     pub(crate) start: u64,
-    /// Where its stack begins, by chance elsewhere in each program; 0 if that may not be seen.
-    pub(crate) stack: u64,
     pub(crate) uid: Option<u32>,
     pub(crate) tracer: i32,
     /// It is in a pid namespace within ours; of an outline that was not asked.
@@ -161,9 +159,21 @@ pub(crate) struct Thread {
     pub(crate) state: char,
     /// How often it was taken from a processor, by its own will and not.
     pub(crate) switches: (u64, u64),
+    /// What it has run so far, read before all else; `None` where the system does not count.
+    pub(crate) ran: Option<Ran>,
     pub(crate) wait: Wait,
     /// The system call with its arguments, as `/proc` has it.
     pub(crate) call: String,
+}
+
+/// What a thread has run so far, as the scheduler counts it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ran {
+    pub(crate) nanoseconds: u64,
+    /// Nanoseconds for which it has waited for a processor.
+    pub(crate) waited: u64,
+    /// How often it was given one.
+    pub(crate) times: u64,
 }
 
 /// One descriptor.
@@ -219,6 +229,9 @@ pub(crate) enum Object {
     },
     /// Anything else: a device, inotify.
     Other,
+    /// Something with a path, of which it was not asked what it is: in links of others, where a
+    /// pipe alone is looked for.
+    Path,
 }
 
 impl Object {
@@ -368,26 +381,12 @@ impl Process {
     pub(crate) fn catches(&self, signal: i32) -> bool {
         self.caught & (1 << (signal - 1)) != 0
     }
-
-    /// True if it is the process that a look has seen as `before`, and no thread of it has run
-    /// since.
-    ///
-    /// Start times are rounded, so that where numbers are few another may have both.
-    pub(crate) fn has_slept_since(&self, before: &Process) -> bool {
-        let mut pairs = self.threads.iter().zip(&before.threads);
-        (self.start, self.stack) == (before.start, before.stack)
-            && !self.threads.is_empty()
-            && self.threads.len() == before.threads.len()
-            && pairs.all(|(thread, before)| thread.has_slept_since(before))
-    }
 }
 
 impl Thread {
-    /// True if it has not run since a look has seen it as `before`: it slept then and does now,
-    /// and was not taken from a processor in between.
+    /// True if it waits as it did when a look has seen it as `before`, and has not run since.
     pub(crate) fn has_slept_since(&self, before: &Thread) -> bool {
-        let is_awake = before.state == 'R' || before.wait == Wait::Runs;
-        (self.tid, self.state, self.switches) == (before.tid, before.state, before.switches)
-            && !is_awake
+        (self.tid, self.switches, self.ran) == (before.tid, before.switches, before.ran)
+            && (&self.call, &self.wait) == (&before.call, &before.wait)
     }
 }

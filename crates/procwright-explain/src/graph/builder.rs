@@ -267,7 +267,7 @@ impl<'w> Builder<'w> {
             Object::Eventfd(_) => self.eventfd(at, fd, way, set),
             Object::Timer => at.node.add_free(Free::Timer),
             Object::Signals => at.node.add_free(Free::Signal),
-            Object::File { .. } | Object::Other => at.node.add_free(Free::Device),
+            Object::File { .. } | Object::Path | Object::Other => at.node.add_free(Free::Device),
         }
     }
 

@@ -11,7 +11,7 @@ mod signals;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::world::{Births, Process, Thread, World};
+use crate::world::{Births, Process, World};
 use builder::Builder;
 pub(crate) use node::{Doubt, Edge, Free, Node, Why};
 
@@ -69,16 +69,10 @@ impl Graph {
 
 /// True if it is the same process, and no thread of it has run between the looks.
 fn has_slept(before: &Process, after: &Process) -> bool {
-    let same = |a: &Thread, b: &Thread| {
-        (a.tid, a.switches, &a.call, &a.wait) == (b.tid, b.switches, &b.call, &b.wait)
-    };
+    let mut pairs = after.threads.iter().zip(&before.threads);
     before.start == after.start
         && before.threads.len() == after.threads.len()
-        && before
-            .threads
-            .iter()
-            .zip(&after.threads)
-            .all(|(a, b)| same(a, b))
+        && pairs.all(|(thread, before)| thread.has_slept_since(before))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::signals::bit;
 use super::*;
 use crate::knot::{self, Doubts, stuck};
 use crate::wait::{Mutex, Place, Wait};
-use crate::world::{Fd, Object, Owner, Sharers};
+use crate::world::{Fd, Object, Owner, Sharers, Thread};
 
 /// Two processes that read from each other.
 fn pair(switches: u64) -> World {
@@ -20,6 +20,7 @@ fn pair(switches: u64) -> World {
             tid: pid,
             state: 'S',
             switches: (switches, 0),
+            ran: None,
             wait: Wait::Read(0),
             call: String::from("0 0x0"),
         };
@@ -30,7 +31,6 @@ fn pair(switches: u64) -> World {
             pgrp: pid,
             name: String::from("one"),
             start: 1_000,
-            stack: 0,
             uid: Some(0),
             tracer: 0,
             nested: false,

@@ -43,10 +43,8 @@ impl Judge<'_> {
         let pair = before.zip(after).filter(|(a, b)| a.start == b.start);
         pair.into_iter().flat_map(|(before, after)| {
             let slept = |thread: &&Thread| {
-                before.threads.iter().any(|one| {
-                    (one.tid, one.switches, &one.call, &one.wait)
-                        == (thread.tid, thread.switches, &thread.call, &thread.wait)
-                })
+                let mut before = before.threads.iter();
+                before.any(|before| thread.has_slept_since(before))
             };
             after.threads.iter().filter(slept)
         })

@@ -3,10 +3,9 @@
 
 use std::ffi::{CStr, CString};
 use std::io;
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use rustix::fs::{AtFlags, FileType, Mode, RawDir, StatxFlags};
+use rustix::fs::{AtFlags, FileType, Mode, StatxFlags};
 use rustix::io::Errno;
 
 use super::files;
@@ -18,22 +17,45 @@ const PTY_MAJOR: u32 = 136;
 /// Reads the descriptors from a folder `fd` of a process or a thread. One of a pipe is as both
 /// ends until [`tell_ends`] has asked.
 pub(super) fn read(at: impl AsFd, name: &str) -> io::Result<Vec<Fd>> {
+    read_with(at, name, file)
+}
+
+/// As [`read`], but does not ask what it is that has a path: one call less for each.
+pub(super) fn read_links(at: impl AsFd, name: &str) -> io::Result<Vec<Fd>> {
+    read_with(at, name, |_, _| Ok(Object::Path))
+}
+
+/// Asks of those of these descriptors that have a path what they are. One that was closed since is
+/// left out.
+pub(super) fn tell_paths(at: impl AsFd, name: &str, fds: &mut Vec<Fd>) -> io::Result<()> {
+    let folder = files::open_dir(at, name)?;
+    let mut failed = Ok(());
+    fds.retain_mut(|fd| {
+        if fd.of != Object::Path {
+            return true;
+        }
+        let name = CString::new(fd.number.to_string()).expect("digits");
+        match object(folder.as_fd(), &name, fd.number, file) {
+            Ok(of) => fd.of = of,
+            Err(Errno::NOENT) => return false,
+            Err(error) => failed = Err(error.into()),
+        }
+        true
+    });
+    failed
+}
+
+/// Tells what a path leads to.
+type Ask = fn(BorrowedFd<'_>, &CStr) -> rustix::io::Result<Object>;
+
+fn read_with(at: impl AsFd, name: &str, ask: Ask) -> io::Result<Vec<Fd>> {
     let folder = files::open_dir(at, name)?;
     let mut fds = Vec::new();
-    let mut buffer = [MaybeUninit::uninit(); 8192];
-    let mut entries = RawDir::new(&folder, &mut buffer);
-    while let Some(entry) = entries.next() {
-        let entry = match entry {
-            Ok(entry) => entry,
-            // It has ended meanwhile, and with it its descriptors.
-            Err(Errno::NOENT | Errno::SRCH) => break,
-            Err(error) => return Err(error.into()),
-        };
-        let name = entry.file_name();
+    let listed = files::names(&folder, &mut |name| {
         let Some(number) = files::number(name.to_bytes()) else {
-            continue;
+            return Ok(());
         };
-        match object(folder.as_fd(), name, number) {
+        match object(folder.as_fd(), name, number, ask) {
             Ok(of) => fds.push(Fd {
                 number,
                 of,
@@ -44,8 +66,13 @@ pub(super) fn read(at: impl AsFd, name: &str) -> io::Result<Vec<Fd>> {
             Err(Errno::NOENT) => {}
             Err(error) => return Err(error.into()),
         }
+        Ok(())
+    });
+    match listed {
+        // It has ended meanwhile, and with it its descriptors.
+        Err(error) if files::is_gone(&error) => Ok(fds),
+        listed => listed.map(|()| fds),
     }
-    Ok(fds)
 }
 
 /// Asks of those of these descriptors that are `wanted` which end of its pipe each is. One whose
@@ -61,7 +88,7 @@ pub(super) fn tell_ends(
         // The link's own mode says what the descriptor was opened for, at a third of the
         // price of fdinfo.
         let link = rustix::fs::statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW);
-        let of = object(folder.as_fd(), &name, fd.number);
+        let of = object(folder.as_fd(), &name, fd.number, file);
         if let (Ok(link), true) = (link, of == Ok(fd.of)) {
             let mode = Mode::from_raw_mode(link.st_mode);
             fd.read = mode.contains(Mode::RUSR);
@@ -71,8 +98,13 @@ pub(super) fn tell_ends(
     Ok(())
 }
 
-/// The object that a descriptor refers to.
-fn object(folder: BorrowedFd<'_>, name: &CStr, number: i32) -> rustix::io::Result<Object> {
+/// The object that a descriptor refers to, by `ask` if it has a path.
+fn object(
+    folder: BorrowedFd<'_>,
+    name: &CStr,
+    number: i32,
+    ask: Ask,
+) -> rustix::io::Result<Object> {
     // A longer link is cut, and a path.
     let mut buffer = [0; 64];
     let length = rustix::fs::readlinkat_raw(folder, name, &mut buffer)?;
@@ -103,7 +135,7 @@ fn object(folder: BorrowedFd<'_>, name: &CStr, number: i32) -> rustix::io::Resul
             None => Object::Other,
         }
     } else if link.starts_with(b"/") {
-        file(folder, name)?
+        ask(folder, name)?
     } else {
         Object::Other
     })

@@ -1,5 +1,6 @@
 //! Small files and folders of `/proc`.
 
+use std::ffi::CStr;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
@@ -40,15 +41,47 @@ pub(super) fn read<'b>(at: impl AsFd, name: &str, buffer: &'b mut [u8]) -> io::R
     }
 }
 
+/// Bytes of a list of entries that are asked for at once.
+const LIST: usize = 8192;
+
+/// Bytes of an entry without its name, which ends with a zero (`linux_dirent64`).
+const BARE_ENTRY: usize = 19;
+
+/// More bytes than an entry of `/proc` has.
+const LARGEST_ENTRY: usize = 256;
+
 /// Calls `each` for every entry whose name is a number.
 pub(super) fn numbers(dir: impl AsFd, each: &mut dyn FnMut(i32)) -> io::Result<()> {
     rustix::fs::seek(&dir, rustix::fs::SeekFrom::Start(0))?;
-    let mut buffer = [MaybeUninit::uninit(); 8192];
+    names(dir, &mut |name| {
+        if let Some(number) = number(name.to_bytes()) {
+            each(number);
+        }
+        Ok(())
+    })
+}
+
+/// Calls `each` for the name of every entry of a folder that was just opened, until it fails.
+///
+/// The end of most lists is told by themselves, without the question that has nothing as its
+/// answer: the kernel stops before it only where the next entry has no room.
+pub(super) fn names(
+    dir: impl AsFd,
+    each: &mut dyn FnMut(&CStr) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut buffer = [MaybeUninit::uninit(); LIST];
     let mut entries = RawDir::new(dir, &mut buffer);
+    let mut used = 0;
     while let Some(entry) = entries.next() {
         let entry = entry?;
-        if let Some(number) = number(entry.file_name().to_bytes()) {
-            each(number);
+        let name = entry.file_name();
+        used += (BARE_ENTRY + name.count_bytes() + 1).next_multiple_of(8);
+        each(name)?;
+        if entries.is_buffer_empty() {
+            if used + LARGEST_ENTRY < LIST {
+                break;
+            }
+            used = 0;
         }
     }
     Ok(())

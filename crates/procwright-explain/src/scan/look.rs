@@ -6,9 +6,9 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::CWD;
 
-use super::{among, descriptors, ends, files, locks, peers, process, sharers, tcp};
+use super::{among, descriptors, ends, files, kin, locks, peers, process, sharers, slept, tcp};
 use crate::wait::Wait;
-use crate::world::{Others, Process, World};
+use crate::world::{Others, World};
 
 /// Rounds in which processes are looked at that have come during the round before.
 const CHASES: usize = 32;
@@ -129,21 +129,30 @@ fn any_waits(world: &World, so: impl Fn(&Wait) -> bool) -> bool {
 pub(super) fn add_these(proc: &OwnedFd, pids: &[i32], before: &World, world: &mut World) {
     let add = |pid: i32, part: &mut World| {
         let before = before.processes.get(&pid);
-        add(proc, pid, before, part);
+        match before.and_then(|before| slept::unchanged(proc, before)) {
+            Some(process) => {
+                if !process.gone && process.fds.is_none() {
+                    part.unseen.processes.push(pid);
+                }
+                part.processes.insert(pid, process);
+            }
+            None => add(proc, pid, part),
+        }
     };
     for (looker, part) in among::gather(pids, add) {
         world.append(looker, part);
     }
+    kin::renew_since(proc, pids, before, world);
 }
 
 /// Adds one process, unless it is the kernel's or has gone.
-pub(super) fn add(proc: &OwnedFd, pid: i32, before: Option<&Process>, world: &mut World) {
+pub(super) fn add(proc: &OwnedFd, pid: i32, world: &mut World) {
     let read = files::open_dir(proc, &pid.to_string()).and_then(|dir| {
-        let Some(mut seen) = process::read(dir.as_fd(), pid, before)? else {
+        let Some(mut seen) = process::read(dir.as_fd(), pid)? else {
             world.kernel.insert(pid);
             return Ok(());
         };
-        if !seen.gone && seen.fds.is_none() {
+        if !seen.gone {
             match descriptors::read(&dir, "fd") {
                 Ok(fds) => seen.fds = Some(fds),
                 Err(error) if files::is_gone(&error) => return Ok(()),

@@ -22,6 +22,8 @@ mod frozen;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod jobserver;
 #[cfg(any(target_os = "linux", target_os = "android"))]
+mod kin;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod locks;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod look;
@@ -44,6 +46,8 @@ mod sets;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod sharers;
 #[cfg(any(target_os = "linux", target_os = "android"))]
+mod slept;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod tcp;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod tree;
@@ -60,16 +64,17 @@ pub(crate) use jobserver::is_jobserver;
 pub(crate) use look::{command_lines, look, look_since, pipe_budget};
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(crate) use other::{
-    Probe, Sleeper, add_children, add_links, add_traced, add_tracers, command_lines, connect,
-    family, holders, is_jobserver, look, look_again, look_at, look_at_each, look_closer,
+    Probe, Sleeper, add_children, add_links, add_pipes, add_traced, add_tracers, command_lines,
+    connect, family, holders, is_jobserver, look, look_again, look_at, look_at_each, look_closer,
     look_since, newcomers, outline_others, outline_these, pipe_budget, sleepers, tell_frozen,
+    tell_paths,
 };
 #[cfg(all(test, target_os = "linux"))]
 pub(crate) use partial::own_family;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use partial::{
-    add_children, add_links, add_traced, add_tracers, connect, family, holders, look_again,
-    look_at, look_at_each, newcomers, outline_others, outline_these,
+    add_children, add_links, add_pipes, add_traced, add_tracers, connect, family, holders,
+    look_again, look_at, look_at_each, newcomers, outline_others, outline_these, tell_paths,
 };
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use tree::{Sleeper, sleepers};

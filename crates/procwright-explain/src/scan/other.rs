@@ -25,6 +25,14 @@ pub(crate) fn add_links(_: &mut World, _: &BTreeSet<i32>) -> io::Result<()> {
     look().map(drop)
 }
 
+pub(crate) fn add_pipes(_: &mut World, _: &BTreeSet<i32>) -> io::Result<()> {
+    look().map(drop)
+}
+
+pub(crate) fn tell_paths(_: &mut World) -> io::Result<bool> {
+    look().map(|_| false)
+}
+
 pub(crate) fn add_children(_: &mut World, _: i32) -> io::Result<bool> {
     look().map(|_| false)
 }

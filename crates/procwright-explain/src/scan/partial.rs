@@ -11,9 +11,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use super::look::{add, add_surroundings, add_these, chase, known, numbers, open_proc};
-use super::process::{self, Stat};
-use super::{among, children, descriptors, files};
-use crate::world::{Fd, Object, Others, Process, World};
+use super::{among, children, descriptors, files, kin, process};
+use crate::world::{Fd, Object, Others, World};
 
 /// Generations of a family after which all others are looked at, too: somebody has children as fast
 /// as they are looked at.
@@ -189,15 +188,78 @@ fn outline() -> io::Result<World> {
 /// Adds what all others have open, and looks at these among them. Of those of whom it may not be
 /// seen, or does not tell all, an outline is added.
 pub(crate) fn add_links(world: &mut World, looked_at: &BTreeSet<i32>) -> io::Result<()> {
+    add_links_by(world, looked_at, |proc, fd| descriptors::read(proc, fd))
+}
+
+/// As [`add_links`], where pipes alone are looked for: what has a path is added as such, until
+/// [`tell_paths`] asks for it.
+pub(crate) fn add_pipes(world: &mut World, looked_at: &BTreeSet<i32>) -> io::Result<()> {
+    add_links_by(world, looked_at, |proc, fd| {
+        descriptors::read_links(proc, fd)
+    })
+}
+
+/// Asks what all that has a path is, where that was left out. False if it was nowhere.
+pub(crate) fn tell_paths(world: &mut World) -> io::Result<bool> {
+    let has_path = |fds: &Vec<Fd>| fds.iter().any(|fd| fd.of == Object::Path);
+    let mut lists: BTreeMap<i32, Vec<Fd>> = BTreeMap::new();
+    for_each_list(world, |pid, fds| {
+        if has_path(fds) {
+            lists.insert(pid, std::mem::take(fds));
+        }
+    });
+    if lists.is_empty() {
+        return Ok(false);
+    }
+    let proc = open_proc()?;
+    let pids: Vec<i32> = lists.keys().copied().collect();
+    let parts = among::gather(&pids, |pid, part: &mut Part| {
+        let mut fds = lists[&pid].clone();
+        match descriptors::tell_paths(&proc, &format!("{pid}/fd"), &mut fds) {
+            Err(error) if !files::is_gone(&error) => part.sealed.push(pid),
+            _ => {}
+        }
+        part.links.insert(pid, fds);
+    });
+    let mut told = BTreeMap::new();
+    for (looker, mut part) in parts {
+        world.lookers.insert(looker);
+        told.append(&mut part.links);
+        world.unseen.processes.append(&mut part.sealed);
+    }
+    for_each_list(world, |pid, fds| {
+        if let Some(of_pid) = told.remove(&pid) {
+            *fds = of_pid;
+        }
+    });
+    Ok(true)
+}
+
+/// Calls `each` for the descriptors of every process, of those whose links alone are known too.
+fn for_each_list(world: &mut World, mut each: impl FnMut(i32, &mut Vec<Fd>)) {
+    for process in world.processes.values_mut() {
+        let pid = process.pid;
+        process.fds.iter_mut().for_each(|fds| each(pid, fds));
+    }
+    if let Others::Links(links) = &mut world.others {
+        links.iter_mut().for_each(|(pid, fds)| each(*pid, fds));
+    }
+}
+
+fn add_links_by(
+    world: &mut World,
+    looked_at: &BTreeSet<i32>,
+    read: impl Fn(&OwnedFd, &str) -> io::Result<Vec<Fd>> + Sync,
+) -> io::Result<()> {
     let proc = open_proc()?;
     let known = known(world);
     let mut there = numbers(&proc)?;
     there.retain(|pid| !known.contains(pid));
     let parts = among::gather(&there, |pid, part: &mut Part| {
         if looked_at.contains(&pid) {
-            return add(&proc, pid, None, &mut part.world);
+            return add(&proc, pid, &mut part.world);
         }
-        match descriptors::read(&proc, &format!("{pid}/fd")) {
+        match read(&proc, &format!("{pid}/fd")) {
             Ok(fds) => _ = part.links.insert(pid, fds),
             Err(error) if files::is_gone(&error) => {}
             Err(_) => part.sealed.push(pid),
@@ -377,7 +439,7 @@ pub(crate) fn look_again(first: &World, pids: &BTreeSet<i32>) -> io::Result<Worl
     world.unseen.processes.retain(stays);
     let children = first.awaited(pids).into_iter();
     let children: Vec<i32> = children.filter(stays).collect();
-    renew_kin(&proc, &children, &mut world);
+    kin::renew(&proc, &children, &mut world);
     if first.is_partial() {
         let known = known(&world);
         let others = there.into_iter().filter(|pid| !known.contains(pid));
@@ -388,34 +450,6 @@ pub(crate) fn look_again(first: &World, pids: &BTreeSet<i32>) -> io::Result<Worl
     }
     add_surroundings(&proc, &mut world);
     Ok(world)
-}
-
-/// Asks of these whose children they are by now, and takes those out of `world` that have ended
-/// or are others.
-fn renew_kin(proc: &OwnedFd, pids: &[i32], world: &mut World) {
-    let kin = among::gather(pids, |pid, kin: &mut Vec<(i32, Option<Stat>)>| {
-        kin.push((pid, process::stat(proc, &format!("{pid}/stat")).ok()));
-    });
-    for (looker, part) in kin {
-        world.lookers.insert(looker);
-        for (pid, stat) in part {
-            let process = world.processes.get_mut(&pid);
-            let same = |(process, stat): &(&mut Process, Stat)| {
-                process.start == stat.start && process.gone == stat.is_gone()
-            };
-            match process.zip(stat).filter(same) {
-                Some((process, stat)) => {
-                    process.ppid = stat.ppid;
-                    process.pgrp = stat.pgrp;
-                    process.foreground = stat.foreground;
-                }
-                None => {
-                    world.processes.remove(&pid);
-                    world.unseen.processes.retain(|unseen| *unseen != pid);
-                }
-            }
-        }
-    }
 }
 
 /// This process and its family, itself as a whole, also where children are not listed.
@@ -433,6 +467,7 @@ mod tests {
     use crate::scan::look::look;
     use crate::scan::look::tests::{cat, pid_of};
     use crate::wait::{Children, Wait};
+    use std::os::fd::AsRawFd;
     use test_support::{eventually, watchdog};
 
     #[test]
@@ -559,5 +594,39 @@ mod tests {
     fn an_outline_has_what_is_between_processes() {
         let (_one, _other) = std::os::unix::net::UnixStream::pair().unwrap();
         assert!(!outline().unwrap().peers.is_empty());
+    }
+
+    #[test]
+    fn where_pipes_are_looked_for_it_is_asked_later_what_has_a_path() {
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let file = std::fs::File::open("/proc/self/exe").unwrap();
+        let (reader, _writer) = std::io::pipe().unwrap();
+        let numbers = [file.as_raw_fd(), reader.as_raw_fd()];
+        let of = |world: &World| -> [Object; 2] {
+            let Others::Links(links) = &world.others else {
+                panic!("{:?}", world.others)
+            };
+            let of = |number| {
+                links[&own]
+                    .iter()
+                    .find(|fd| fd.number == number)
+                    .unwrap()
+                    .of
+            };
+            numbers.map(of)
+        };
+        let unasked = World {
+            others: Others::Unasked,
+            ..World::default()
+        };
+        let (mut whole, mut pipes) = (unasked.clone(), unasked);
+        add_links(&mut whole, &BTreeSet::new()).unwrap();
+        add_pipes(&mut pipes, &BTreeSet::new()).unwrap();
+        let [file, pipe] = of(&whole);
+        assert!(matches!(file, Object::File { .. }) && matches!(pipe, Object::Pipe(_)));
+        assert_eq!(of(&pipes), [Object::Path, pipe]);
+        assert!(tell_paths(&mut pipes).unwrap());
+        assert_eq!(of(&pipes), [file, pipe]);
+        assert!(!tell_paths(&mut pipes).unwrap(), "it is told");
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use super::{calls, files};
+use super::{calls, files, slept};
 use crate::letters;
 use crate::wait::{Children, Wait};
 use crate::world::{Process, Thread};
@@ -29,7 +29,6 @@ pub(super) fn outline(at: impl AsFd, name: &str, pid: i32) -> io::Result<Option<
         pgrp: stat.pgrp,
         name: stat.name,
         start: stat.start,
-        stack: stat.stack,
         uid: None,
         tracer: 0,
         nested: false,
@@ -50,34 +49,25 @@ pub(super) fn outline(at: impl AsFd, name: &str, pid: i32) -> io::Result<Option<
 
 /// Reads a process. `None` if it is the kernel's.
 ///
-/// Its descriptors are left to be read, as `None`, unless it has slept since an earlier look has
-/// seen it as `before`: who sleeps opens and closes none, and is frozen where it was. They are
-/// read behind the threads. A thread that sleeps from here to the next look has changed no
-/// descriptor in between, so that the list is that of the whole time.
-pub(super) fn read(
-    dir: BorrowedFd<'_>,
-    pid: i32,
-    before: Option<&Process>,
-) -> io::Result<Option<Process>> {
+/// Its descriptors are left to be read, as `None`, behind the threads. A thread that sleeps from
+/// here to the next look has changed no descriptor in between, so that the list is that of the
+/// whole time.
+pub(super) fn read(dir: BorrowedFd<'_>, pid: i32) -> io::Result<Option<Process>> {
     let Some(mut process) = outline(dir, "stat", pid)? else {
         return Ok(None);
     };
     process.is_outline = false;
-    let before = before.filter(|one| (one.start, one.stack) == (process.start, process.stack));
     let expected = process.thread_count;
     let mut buffer = [0; 16 * 1024];
     if expected == 1 {
-        let before = before.and_then(|before| before.threads.first());
-        process.add_thread(thread(dir, pid, before, &mut buffer)?)?;
+        process.add_thread(thread(dir, pid, &mut buffer)?)?;
     } else {
         let tasks = files::open_dir(dir, "task")?;
         let mut tids = Vec::new();
         files::numbers(&tasks, &mut |tid| tids.push(tid))?;
         for tid in tids {
             let task = files::open_dir(&tasks, &tid.to_string());
-            // Of who has slept they are as many as before, in the order of before.
-            let before = before.and_then(|before| before.threads.get(process.threads.len()));
-            match task.and_then(|task| thread(task.as_fd(), tid, before, &mut buffer)) {
+            match task.and_then(|task| thread(task.as_fd(), tid, &mut buffer)) {
                 Ok(found) => process.add_thread(found)?,
                 Err(error) if files::is_gone(&error) => process.add_mover(tid),
                 Err(error) => return Err(error),
@@ -88,12 +78,6 @@ pub(super) fn read(
         }
     }
     process.thread_count = process.threads.len();
-    if let Some(before) = before.filter(|before| process.has_slept_since(before)) {
-        process.fds.clone_from(&before.fds);
-        process.written = before.written;
-        process.frozen.clone_from(&before.frozen);
-        return Ok(Some(process));
-    }
     if process
         .threads
         .iter()
@@ -126,6 +110,7 @@ impl Process {
             tid,
             state: 'X',
             switches: (0, 0),
+            ran: None,
             wait: Wait::Runs,
             call: String::new(),
         });
@@ -173,21 +158,11 @@ struct Status {
 
 /// Reads a thread. Its counters come before its call: where they have not changed at the
 /// next look, it has slept in that call all the while.
-fn thread(
-    dir: BorrowedFd<'_>,
-    tid: i32,
-    before: Option<&Thread>,
-    buffer: &mut [u8],
-) -> io::Result<(Thread, Status)> {
+fn thread(dir: BorrowedFd<'_>, tid: i32, buffer: &mut [u8]) -> io::Result<(Thread, Status)> {
+    let ran = slept::ran(dir, "schedstat");
     let (mut thread, status) = status(tid, files::read(dir, "status", buffer)?)?;
-    match before.filter(|before| thread.has_slept_since(before)) {
-        // Others may change a set of descriptors meanwhile.
-        Some(before) if !before.wait.is_set() => {
-            thread.wait = before.wait.clone();
-            thread.call.clone_from(&before.call);
-        }
-        _ => (thread.wait, thread.call) = calls::waiting(dir, thread.state),
-    }
+    thread.ran = ran;
+    (thread.wait, thread.call) = calls::waiting(dir, thread.state);
     Ok((thread, status))
 }
 
@@ -197,6 +172,7 @@ fn status(tid: i32, text: &[u8]) -> io::Result<(Thread, Status)> {
         tid,
         state: ' ',
         switches: (0, 0),
+        ran: None,
         wait: Wait::Runs,
         call: String::new(),
     };
@@ -281,7 +257,6 @@ pub(super) struct Stat {
     flags: u64,
     threads: u32,
     pub(super) start: u64,
-    stack: u64,
     exit_code: i32,
 }
 
@@ -318,7 +293,6 @@ impl Stat {
             flags: at(fields, 6)?,
             threads: at(fields, 17)?,
             start: at(fields, 19)?,
-            stack: at(fields, 25).unwrap_or(0),
             exit_code: at(fields, count.checked_sub(1)?).unwrap_or(0),
         })
     }

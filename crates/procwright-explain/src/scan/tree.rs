@@ -58,7 +58,7 @@ pub(crate) fn sleepers(root: i32) -> io::Result<Sleepers> {
 
 fn one(proc: &OwnedFd, pid: i32, found: &mut Sleepers, next: &mut Vec<i32>) -> io::Result<()> {
     let dir = files::open_dir(proc, &pid.to_string())?;
-    let Some(mut process) = process::read(dir.as_fd(), pid, None)? else {
+    let Some(mut process) = process::read(dir.as_fd(), pid)? else {
         return Ok(());
     };
     for thread in &process.threads {

@@ -1,0 +1,104 @@
+//! Whose children processes are by now that are otherwise as an earlier look has seen them.
+
+use std::os::fd::OwnedFd;
+
+use super::among;
+use super::process::{self, Stat};
+use crate::world::{Process, World};
+
+/// Asks of those of `pids` that `before` has as well whose kin may be another while they sleep: a
+/// parent ends, or another process of a terminal comes to the foreground.
+pub(super) fn renew_since(proc: &OwnedFd, pids: &[i32], before: &World, world: &mut World) {
+    if before.processes.is_empty() {
+        return;
+    }
+    let lives_on = |pid: i32| {
+        let both = world.processes.get(&pid).zip(before.processes.get(&pid));
+        both.is_some_and(|(now, before)| now.start == before.start && !now.gone)
+    };
+    let may_have_changed = |pid: &i32| {
+        let process = world
+            .processes
+            .get(pid)
+            .filter(|_| before.processes.contains_key(pid));
+        process.is_some_and(|one| one.terminal != 0 || !lives_on(one.ppid))
+    };
+    let pids: Vec<i32> = pids.iter().copied().filter(may_have_changed).collect();
+    renew(proc, &pids, world);
+}
+
+/// Asks of these whose children they are by now, and takes those out of `world` that have ended
+/// or are others.
+pub(super) fn renew(proc: &OwnedFd, pids: &[i32], world: &mut World) {
+    let kin = among::gather(pids, |pid, kin: &mut Vec<(i32, Option<Stat>)>| {
+        kin.push((pid, process::stat(proc, &format!("{pid}/stat")).ok()));
+    });
+    for (looker, part) in kin {
+        world.lookers.insert(looker);
+        for (pid, stat) in part {
+            let process = world.processes.get_mut(&pid);
+            let same = |(process, stat): &(&mut Process, Stat)| {
+                process.start == stat.start && process.gone == stat.is_gone()
+            };
+            match process.zip(stat).filter(same) {
+                Some((process, stat)) => {
+                    process.ppid = stat.ppid;
+                    process.pgrp = stat.pgrp;
+                    process.foreground = stat.foreground;
+                }
+                None => {
+                    world.processes.remove(&pid);
+                    world.unseen.processes.retain(|unseen| *unseen != pid);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::look::{look, look_since};
+    use crate::wait::Wait;
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+    use test_support::{eventually, watchdog};
+
+    #[test]
+    fn who_sleeps_while_its_parent_ends_has_another() {
+        let _watchdog = watchdog("who_sleeps_while_its_parent_ends_has_another");
+        let mut shell = Command::new("sh")
+            .args(["-c", "sleep 600 >/dev/null & echo $!; wait"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut said = BufReader::new(shell.stdout.take().unwrap());
+        said.read_line(&mut line).unwrap();
+        let pid: i32 = line.trim().parse().unwrap();
+        let sleeps = |pid| {
+            let world = look().unwrap();
+            let process = world.processes.get(&pid).cloned();
+            process.filter(|one| one.threads[0].wait == Wait::Time && one.name == "sleep")
+        };
+        let mut process = None;
+        eventually(|| {
+            process = sleeps(pid);
+            process.is_some()
+        });
+        let process = process.unwrap();
+        assert_eq!(process.ppid, shell.id().cast_signed());
+        let mut before = look().unwrap();
+        // Told by what a whole look would not have read.
+        before.processes.get_mut(&pid).unwrap().caught = u64::MAX;
+        shell.kill().unwrap();
+        shell.wait().unwrap();
+        let since = &look_since(&before).unwrap().processes[&pid];
+        assert_eq!(since.caught, u64::MAX, "it has slept");
+        assert_ne!(since.ppid, process.ppid);
+        rustix::process::kill_process(
+            rustix::process::Pid::from_raw(pid).unwrap(),
+            rustix::process::Signal::KILL,
+        )
+        .unwrap();
+    }
+}
