@@ -25,7 +25,9 @@ pub(super) struct Builder<'w> {
 
 impl<'w> Builder<'w> {
     pub(super) fn new(world: &'w World, births: &'w Births) -> Builder<'w> {
-        let mut holders: HashMap<Object, Vec<Holder>> = HashMap::new();
+        let fds = world.processes.values().flat_map(|one| &one.fds);
+        let mut holders: HashMap<Object, Vec<Holder>> =
+            HashMap::with_capacity(fds.map(Vec::len).sum());
         let mut children: HashMap<i32, Vec<&Process>> = HashMap::new();
         for process in world.processes.values() {
             children.entry(process.ppid).or_default().push(process);
