@@ -378,6 +378,15 @@ impl Process {
         ends.collect()
     }
 
+    /// True if it is the process that a look has seen as `before`, and no thread of it has run
+    /// since.
+    pub(crate) fn has_slept_since(&self, before: &Process) -> bool {
+        let mut pairs = self.threads.iter().zip(&before.threads);
+        self.start == before.start
+            && self.threads.len() == before.threads.len()
+            && pairs.all(|(thread, before)| thread.has_slept_since(before))
+    }
+
     pub(crate) fn catches(&self, signal: i32) -> bool {
         self.caught & (1 << (signal - 1)) != 0
     }

@@ -11,7 +11,7 @@ mod signals;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::world::{Births, Process, World};
+use crate::world::{Births, World};
 use builder::Builder;
 pub(crate) use node::{Doubt, Edge, Free, Node, Why};
 
@@ -33,7 +33,7 @@ impl Graph {
             node.drop_repeated_edges();
             let before = first.processes.get(pid);
             let after = second.processes.get(pid);
-            let slept = before.zip(after).is_some_and(|(a, b)| has_slept(a, b));
+            let slept = before.zip(after).is_some_and(|(a, b)| b.has_slept_since(a));
             if !slept {
                 node.add_free(Free::Moves);
             }
@@ -65,14 +65,6 @@ impl Graph {
     pub(crate) fn node(&self, pid: i32) -> Option<&Node> {
         self.nodes.get(&pid)
     }
-}
-
-/// True if it is the same process, and no thread of it has run between the looks.
-fn has_slept(before: &Process, after: &Process) -> bool {
-    let mut pairs = after.threads.iter().zip(&before.threads);
-    before.start == after.start
-        && before.threads.len() == after.threads.len()
-        && pairs.all(|(thread, before)| thread.has_slept_since(before))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::signals::bit;
 use super::*;
 use crate::knot::{self, Doubts, stuck};
 use crate::wait::{Mutex, Place, Wait};
-use crate::world::{Fd, Object, Owner, Sharers, Thread};
+use crate::world::{Fd, Object, Owner, Process, Sharers, Thread};
 
 /// Two processes that read from each other.
 fn pair(switches: u64) -> World {

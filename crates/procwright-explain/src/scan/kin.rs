@@ -6,7 +6,7 @@ use super::among;
 use super::process::{self, Stat};
 use crate::world::{Process, World};
 
-/// Asks of those of `pids` that `before` has as well whose kin may be another while they sleep: a
+/// Asks of those of `pids` that have slept since `before` whose kin may be another all the same: a
 /// parent ends, or another process of a terminal comes to the foreground.
 pub(super) fn renew_since(proc: &OwnedFd, pids: &[i32], before: &World, world: &mut World) {
     if before.processes.is_empty() {
@@ -17,11 +17,9 @@ pub(super) fn renew_since(proc: &OwnedFd, pids: &[i32], before: &World, world: &
         both.is_some_and(|(now, before)| now.start == before.start && !now.gone)
     };
     let may_have_changed = |pid: &i32| {
-        let process = world
-            .processes
-            .get(pid)
-            .filter(|_| before.processes.contains_key(pid));
-        process.is_some_and(|one| one.terminal != 0 || !lives_on(one.ppid))
+        let both = world.processes.get(pid).zip(before.processes.get(pid));
+        let slept = both.filter(|(now, before)| now.has_slept_since(before));
+        slept.is_some_and(|(now, _)| now.terminal != 0 || !lives_on(now.ppid))
     };
     let pids: Vec<i32> = pids.iter().copied().filter(may_have_changed).collect();
     renew(proc, &pids, world);

@@ -215,9 +215,12 @@ pub(crate) fn tell_paths(world: &mut World) -> io::Result<bool> {
     let pids: Vec<i32> = lists.keys().copied().collect();
     let parts = among::gather(&pids, |pid, part: &mut Part| {
         let mut fds = lists[&pid].clone();
-        match descriptors::tell_paths(&proc, &format!("{pid}/fd"), &mut fds) {
-            Err(error) if !files::is_gone(&error) => part.sealed.push(pid),
-            _ => {}
+        if let Err(error) = descriptors::tell_paths(&proc, &format!("{pid}/fd"), &mut fds) {
+            // It has ended, and with it its descriptors, or nobody may see them any more.
+            fds.retain(|fd| fd.of != Object::Path);
+            if !files::is_gone(&error) {
+                part.sealed.push(pid);
+            }
         }
         part.links.insert(pid, fds);
     });
@@ -227,6 +230,7 @@ pub(crate) fn tell_paths(world: &mut World) -> io::Result<bool> {
         told.append(&mut part.links);
         world.unseen.processes.append(&mut part.sealed);
     }
+    world.unseen.processes.sort_unstable();
     for_each_list(world, |pid, fds| {
         if let Some(of_pid) = told.remove(&pid) {
             *fds = of_pid;
@@ -627,6 +631,18 @@ mod tests {
         assert_eq!(of(&pipes), [Object::Path, pipe]);
         assert!(tell_paths(&mut pipes).unwrap());
         assert_eq!(of(&pipes), [file, pipe]);
+        // Nobody has the largest of numbers: of one that has ended it is asked once.
+        let Others::Links(links) = &mut pipes.others else {
+            panic!("{:?}", pipes.others)
+        };
+        let of_another = Fd {
+            number: 0,
+            of: Object::Path,
+            read: true,
+            write: true,
+        };
+        links.insert(i32::MAX, vec![of_another]);
+        assert!(tell_paths(&mut pipes).unwrap());
         assert!(!tell_paths(&mut pipes).unwrap(), "it is told");
     }
 }
