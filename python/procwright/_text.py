@@ -249,7 +249,7 @@ class _CodecReader(TextReader):
     be left that would release it.
     """
 
-    __slots__ = ("_decoder", "_kept", "_one", "_raw")
+    __slots__ = ("_decoder", "_is_end_late", "_kept", "_one", "_raw")
 
     #: Text that was not given out, whether that is all, the bytes that were decoded
     #: last, and the decoder's state behind them.
@@ -262,6 +262,8 @@ class _CodecReader(TextReader):
         self._kept = ("", False, None, self._decoder.getstate())
         #: Bytes that were read: at most one piece.
         self._raw: list[bytes] = []
+        #: Whether the end of a line that was given out may come next, which is passed over.
+        self._is_end_late = False
         self._one = threading.RLock()
 
     @property
@@ -345,6 +347,15 @@ class _CodecReader(TextReader):
             kept, *rest = self._kept
             self._kept = (text + kept, *rest)
 
+    def _expect_end(self) -> None:
+        self._is_end_late = True
+
+    def _without_late_end(self, text: str) -> str:
+        """The text, without the end of a line that was given out before it."""
+        if not self._is_end_late:
+            return text
+        return text.removeprefix("\r\n" if text.startswith("\r\n") else "\n")
+
     def _is_held(self) -> bool:
         return bool(self._text) or self._ended or super()._is_held()
 
@@ -369,6 +380,9 @@ class _CodecReader(TextReader):
         text, _, _, state = self._kept
         self._decoder.setstate(state)
         text += self._decoder.decode(data, not data)
+        if self._is_end_late and text not in {"", "\r"}:
+            text = self._without_late_end(text)
+            self._is_end_late = False
         self._kept = (text, not data, data, self._decoder.getstate())
         return bool(data)
 
@@ -409,7 +423,7 @@ class _CodecReader(TextReader):
             # One of its own: that of the stream goes on where it was.
             decoder = self._decoder_of_what_came()
             decoder.setstate(state)
-            return text + decoder.decode(data)
+            return self._without_late_end(text + decoder.decode(data))
 
     def _decode(self, data: bytes, edges: list[int]) -> str:
         with self._one:
@@ -419,6 +433,8 @@ class _CodecReader(TextReader):
                     data = self._raw[0] + data
                 self._decoder.setstate(state)
                 text += self._decoder.decode(data, True)
+            text = self._without_late_end(text)
+            self._is_end_late = False
             self._kept = ("", True, None, state)
             return text
 

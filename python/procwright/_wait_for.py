@@ -184,7 +184,16 @@ def _compiled(pattern: Any, kind: type) -> re.Pattern[Any]:
 class _SearchedStream:
     """A stream, and how far its incomplete line was looked at."""
 
-    __slots__ = ("binary", "is_over", "looked_at", "part", "peek_line", "put_back", "take")
+    __slots__ = (
+        "binary",
+        "expect_end",
+        "is_over",
+        "looked_at",
+        "part",
+        "peek_line",
+        "put_back",
+        "take",
+    )
 
     def __init__(self, stream: Any) -> None:
         self.binary: Reader = binary(stream)
@@ -193,6 +202,8 @@ class _SearchedStream:
         self.peek_line = stream._peek_line if keeps else self.binary._peek_line
         self.put_back = stream._put_back if keeps else self.binary._put_back
         self.take = stream._give if keeps and stream is not self.binary else self.binary.read1
+        #: Passes over the end of a line that was taken without it, once that comes.
+        self.expect_end = stream._expect_end if keeps else self.binary._expect_end
         self.looked_at = 0
         #: An incomplete line without the pattern: another prompt than was expected.
         self.part: Any = None
@@ -231,7 +242,10 @@ class _Search:
                     one.part = line
                     return None
                 # No more than was looked at.
-                one.take(self._taken_by(match, line, said, data))
+                taken = self._taken_by(match, line, said, data)
+                one.take(taken)
+                if taken == len(data):
+                    one.expect_end()
                 self._pass(said[: match.start()])
                 return match
             one.looked_at = 0

@@ -211,6 +211,63 @@ def test_what_is_behind_the_match_stays(child, options):
         assert list(it.stdout) == [said(" two\n"), said("three\n")]
 
 
+def a_line(it):
+    return it.stdout.readline()
+
+
+def a_loop(it):
+    return next(iter(it.stdout))
+
+
+def what_is_here(it):
+    return it.stdout.read1()
+
+
+def another_search(it):
+    assert not it.before
+    nothing = it.before
+    match = it.wait_for("next" if isinstance(nothing, str) else b"next", LONG)
+    assert not it.before, "the end of the line is no part of what stood before"
+    return match[0] + ("\n" if isinstance(nothing, str) else b"\n")
+
+
+@pytest.mark.parametrize("read", [a_line, a_loop, what_is_here, another_search])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("options", DECODED)
+def test_the_end_of_the_line_is_passed_over_that_comes_later(child, options, end, read):
+    options = {"text": True, **options}
+    with spawn([child, "cat"], stdin=PIPE, **options) as it:
+        said = (lambda text: text) if options["text"] else str.encode
+        it.stdin.write(said("ready"))
+        assert it.wait_for(said("ready"), LONG)
+        # By itself, which whoever reads is not told of.
+        it.stdin.write(said(end))
+        with pytest.raises(WaitTimeout):
+            it.stdout.readline(timeout=0.05)
+        it.stdin.write(said("next\n"))
+        assert read(it) == said("next\n")
+
+
+@pytest.mark.parametrize("options", DECODED)
+def test_no_more_than_the_end_of_the_line_is_passed_over(child, options):
+    options = {"text": True, **options}
+    with spawn([child, "cat"], stdin=PIPE, **options) as it:
+        said = (lambda text: text) if options["text"] else str.encode
+        lines = []
+        for rest in ("\n\n", " it is\n", "\r!\n", ""):
+            it.stdin.write(said("ready"))
+            assert it.wait_for(said("ready"), LONG)
+            it.stdin.write(said(rest + "next\n"))
+            while not lines or lines[-1] != said("next\n"):
+                lines.append(it.stdout.readline())
+            lines[-1] = said("|")
+        assert said("").join(lines) == said("\n| it is\n|\r!\n||")
+        it.stdin.write(said("ready"))
+        assert it.wait_for(said("ready"), LONG)
+        it.stdin.write(said("\nall of the rest\n"))
+        assert it.communicate()[0] == said("all of the rest\n")
+
+
 def test_two_prompts_at_once_are_two(shell):
     # In one piece, in two, and as the line whose end comes later.
     for line in (

@@ -208,6 +208,41 @@ class TestSpawn < Minitest::Test
     end
   end
 
+  def test_wait_for_passes_over_the_end_of_the_line_that_comes_later
+    reads = [
+      ->(child) { child.stdout.gets },
+      ->(child) { child.stdout.each_line.first },
+      ->(child) { child.stdout.readpartial(100) },
+      ->(child) { "#{child.wait_for('next', timeout: 60)}\n" },
+      ->(child) { child.tap { child.stdin.close }.stdout.read }
+    ]
+    ["\n", "\r\n"].product(reads) do |ending, read|
+      child = Procwright.spawn(CHILD, "cat", stdin: :pipe)
+      child.stdin.write("ready")
+      assert child.wait_for("ready", timeout: 60)
+      # By itself, which whoever reads is not told of.
+      child.stdin.write(ending)
+      assert_equal :wait_readable, child.stdout.read_nonblock(10, exception: false)
+      child.stdin.write("next\n")
+      assert_equal "next\n", read.call(child)
+      child.stop
+    end
+  end
+
+  def test_wait_for_passes_over_no_more_than_the_end_of_the_line
+    child = Procwright.spawn(CHILD, "cat", stdin: :pipe)
+    { "\n\n" => ["\n"], " it is\n" => [" it is\n"], "\r!\n" => ["\r!\n"] }.each do |rest, expected|
+      child.stdin.write("ready")
+      assert child.wait_for("ready", timeout: 60)
+      child.stdin.write("#{rest}next\n")
+      assert_equal [*expected, "next\n"], Array.new(2) { child.stdout.gets }
+    end
+    child.stdin.write("ready")
+    assert child.wait_for("ready", timeout: 60)
+    child.stdin.write("\nall of the rest\n")
+    assert_equal "all of the rest\n", child.communicate.first
+  end
+
   def test_wait_for_leaves_what_is_behind_the_match
     child = Procwright.spawn("printf 'Connected. Password: '; read x; " \
                              "printf 'port 80 port 443 und so\\r\\na b\\nready\\nlast x\\n'; exec cat",

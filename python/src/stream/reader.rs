@@ -200,6 +200,13 @@ impl Reader {
         self.source.give_back(py, &bytes);
     }
 
+    /// Passes over the end of a line if that comes next: what was read last was the line.
+    #[pyo3(name = "_expect_end")]
+    fn expect_end(&self, py: Python<'_>) -> PyResult<()> {
+        let expected = self.source.lines.expect_end();
+        expected.map_err(|error| failed(py, &error, &self.source.name))
+    }
+
     /// Looks without waiting: "line" and the next line, "part" and the beginning of one if
     /// it is longer than `looked_at`, or "end".
     #[pyo3(name = "_peek_line")]

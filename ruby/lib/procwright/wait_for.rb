@@ -139,8 +139,11 @@ module Procwright
       return if part.nil? || part.bytesize <= @searched_bytes[stream]
 
       @searched_bytes[stream] = part.bytesize
-      match = @pattern.match(part)
-      stream.read(taken_by(match, part, part)) if match
+      match = @pattern.match(part) or return
+
+      taken = taken_by(match, part, part)
+      stream.read(taken)
+      stream.expect_end if taken == part.bytesize
       match
     end
 

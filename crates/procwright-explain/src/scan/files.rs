@@ -41,15 +41,6 @@ pub(super) fn read<'b>(at: impl AsFd, name: &str, buffer: &'b mut [u8]) -> io::R
     }
 }
 
-/// Bytes of a list of entries that are asked for at once.
-const LIST: usize = 8192;
-
-/// Bytes of an entry without its name, which ends with a zero (`linux_dirent64`).
-const BARE_ENTRY: usize = 19;
-
-/// More bytes than an entry of `/proc` has.
-const LARGEST_ENTRY: usize = 256;
-
 /// Calls `each` for every entry whose name is a number.
 pub(super) fn numbers(dir: impl AsFd, each: &mut dyn FnMut(i32)) -> io::Result<()> {
     rustix::fs::seek(&dir, rustix::fs::SeekFrom::Start(0))?;
@@ -63,26 +54,16 @@ pub(super) fn numbers(dir: impl AsFd, each: &mut dyn FnMut(i32)) -> io::Result<(
 
 /// Calls `each` for the name of every entry of a folder that was just opened, until it fails.
 ///
-/// The end of most lists is told by themselves, without the question that has nothing as its
-/// answer: the kernel stops before it only where the next entry has no room.
+/// An answer with room for more is no end of the list: where a signal is about to come the kernel
+/// stops behind the first entry (`filldir64`). The end is the answer that has nothing.
 pub(super) fn names(
     dir: impl AsFd,
     each: &mut dyn FnMut(&CStr) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut buffer = [MaybeUninit::uninit(); LIST];
+    let mut buffer = [MaybeUninit::uninit(); 8192];
     let mut entries = RawDir::new(dir, &mut buffer);
-    let mut used = 0;
     while let Some(entry) = entries.next() {
-        let entry = entry?;
-        let name = entry.file_name();
-        used += (BARE_ENTRY + name.count_bytes() + 1).next_multiple_of(8);
-        each(name)?;
-        if entries.is_buffer_empty() {
-            if used + LARGEST_ENTRY < LIST {
-                break;
-            }
-            used = 0;
-        }
+        each(entry?.file_name())?;
     }
     Ok(())
 }
@@ -103,4 +84,26 @@ pub(super) fn field<'t>(text: &'t [u8], name: &str) -> Option<&'t [u8]> {
     let mut lines = text.split(|byte| *byte == b'\n');
     let value = lines.find_map(|line| line.strip_prefix(name.as_bytes()))?;
     Some(value.trim_ascii())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::CWD;
+    use test_support::sys::{Pester, count_signal, counted};
+
+    #[test]
+    fn a_list_is_whole_however_many_signals_come() {
+        const SIGUSR2: i32 = 12;
+        let files: Vec<_> = (0..200).map(|_| open_dir(CWD, "/").unwrap()).collect();
+        count_signal(SIGUSR2);
+        let _pester = Pester::this_thread(SIGUSR2, 50);
+        for _ in 0..500 {
+            let mut count = 0;
+            let listed = open_dir(CWD, "/proc/self/fd");
+            numbers(listed.unwrap(), &mut |_| count += 1).unwrap();
+            assert!(count >= files.len(), "{count}");
+        }
+        assert!(counted() > 0);
+    }
 }

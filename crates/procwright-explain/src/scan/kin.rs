@@ -1,9 +1,11 @@
 //! Whose children processes are by now that are otherwise as an earlier look has seen them.
 
+use std::io;
 use std::os::fd::OwnedFd;
 
-use super::among;
 use super::process::{self, Stat};
+use super::{among, files};
+use crate::wait::Wait;
 use crate::world::{Process, World};
 
 /// Asks of those of `pids` that have slept since `before` whose kin may be another all the same: a
@@ -25,30 +27,46 @@ pub(super) fn renew_since(proc: &OwnedFd, pids: &[i32], before: &World, world: &
     renew(proc, &pids, world);
 }
 
-/// Asks of these whose children they are by now, and takes those out of `world` that have ended
-/// or are others.
+/// Asks of these whose children they are by now, and takes those out of `world` that are others
+/// or not there any more.
 pub(super) fn renew(proc: &OwnedFd, pids: &[i32], world: &mut World) {
-    let kin = among::gather(pids, |pid, kin: &mut Vec<(i32, Option<Stat>)>| {
-        kin.push((pid, process::stat(proc, &format!("{pid}/stat")).ok()));
+    let kin = among::gather(pids, |pid, kin: &mut Vec<(i32, io::Result<Stat>)>| {
+        kin.push((pid, process::stat(proc, &format!("{pid}/stat"))));
     });
     for (looker, part) in kin {
         world.lookers.insert(looker);
         for (pid, stat) in part {
-            let process = world.processes.get_mut(&pid);
-            let same = |(process, stat): &(&mut Process, Stat)| {
-                process.start == stat.start && process.gone == stat.is_gone()
+            let Some(process) = world.processes.get_mut(&pid) else {
+                continue;
             };
-            match process.zip(stat).filter(same) {
-                Some((process, stat)) => {
-                    process.ppid = stat.ppid;
-                    process.pgrp = stat.pgrp;
-                    process.foreground = stat.foreground;
+            match stat {
+                Ok(stat) if stat.start == process.start => process.set_kin(&stat),
+                Err(error) if !files::is_gone(&error) => {
+                    world.unseen.processes.push(pid);
+                    world.unseen.processes.sort_unstable();
+                    world.unseen.processes.dedup();
                 }
-                None => {
+                Ok(_) | Err(_) => {
                     world.processes.remove(&pid);
                     world.unseen.processes.retain(|unseen| *unseen != pid);
                 }
             }
+        }
+    }
+}
+
+impl Process {
+    /// Takes over what may be another while it sleeps, or that it has ended.
+    fn set_kin(&mut self, stat: &Stat) {
+        self.ppid = stat.ppid;
+        self.pgrp = stat.pgrp;
+        self.terminal = stat.terminal;
+        self.foreground = stat.foreground;
+        if stat.is_gone() && !self.gone {
+            self.gone = true;
+            self.fds = None;
+            let threads = self.threads.iter_mut();
+            threads.for_each(|thread| thread.wait = Wait::Ended);
         }
     }
 }

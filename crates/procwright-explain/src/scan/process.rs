@@ -252,7 +252,7 @@ pub(super) struct Stat {
     state: char,
     pub(super) ppid: i32,
     pub(super) pgrp: i32,
-    terminal: u64,
+    pub(super) terminal: u64,
     pub(super) foreground: i32,
     flags: u64,
     threads: u32,

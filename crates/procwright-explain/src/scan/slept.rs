@@ -34,14 +34,15 @@ fn parse(text: &[u8]) -> Option<Ran> {
 ///
 /// Who sleeps opens and closes no descriptor, starts no thread, and is in the call that it was in.
 /// What a thread has run is counted to the nanosecond, and so tells it from any that has its number
-/// by now. One that was woken and has no processor yet counts as asleep.
+/// by now. One that was woken and has no processor yet counts as asleep. None of who is frozen, or
+/// in a wait that no signal ends: the freezer of version 1 stops a sleeper and thaws it while it
+/// does not run.
 pub(super) fn unchanged(proc: &OwnedFd, before: &Process) -> Option<Process> {
-    if before.threads.is_empty()
-        || !before
-            .threads
-            .iter()
-            .all(|one| sleeps_on(proc, before, one))
-    {
+    let mut threads = before.threads.iter();
+    let has_slept = !before.threads.is_empty()
+        && before.frozen.is_none()
+        && threads.all(|one| sleeps_on(proc, before, one));
+    if !has_slept {
         return None;
     }
     let mut process = before.clone();
@@ -50,13 +51,16 @@ pub(super) fn unchanged(proc: &OwnedFd, before: &Process) -> Option<Process> {
         if thread.wait.is_set() {
             let task = files::open_dir(proc, &task(before.pid, thread.tid)).ok()?;
             (thread.wait, thread.call) = calls::waiting(task.as_fd(), thread.state);
+            if !thread.wait.is_set() {
+                return None;
+            }
         }
     }
     Some(process)
 }
 
 fn sleeps_on(proc: &OwnedFd, process: &Process, before: &Thread) -> bool {
-    let slept = before.state != 'R' && before.wait != Wait::Runs;
+    let slept = !matches!(before.state, 'R' | 'D') && before.wait != Wait::Runs;
     slept
         && before.ran.is_some()
         && ran(

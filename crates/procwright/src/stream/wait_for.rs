@@ -35,7 +35,8 @@ pub enum Found {
 ///
 /// A line that is not complete is looked at as well, when nothing more comes for
 /// the moment, as often as it grows: a prompt has no newline. If it matches it is
-/// consumed as far as it has come. Gaps are passed over.
+/// consumed as far as it has come; where the end of the line is what comes next, it is passed
+/// over, as a program may write it by itself. Gaps are passed over.
 ///
 /// ```
 /// use procwright::Command;

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::stream::{Closed, Framing, LineItem, Reader};
+use crate::stream::{Chunk, Closed, Framing, LineItem, Reader};
 
 const FOREVER: Patience<'static> = Patience::NEVER_ENDING;
 
@@ -74,6 +74,43 @@ fn a_prompt_is_found_as_it_grows() {
         out.next_line(FOREVER).unwrap(),
         Some(LineItem::from("later"))
     );
+}
+
+#[test]
+fn the_end_of_a_line_is_passed_over_that_comes_later() {
+    let (out, mut to_out) = stream();
+    let mut say = |bytes: &[u8]| to_out.write_all(bytes).unwrap();
+    let at_once = || Patience::from(Duration::ZERO);
+    for end in [b"\n".as_slice(), b"\r\n"] {
+        say(b"ready");
+        let found = wait_for(&[&out], FOREVER, is("ready")).unwrap();
+        assert_eq!(found, line(0, "ready"));
+        say(end);
+        // By itself, which whoever reads is not told of.
+        let nothing = out.next_line(at_once()).unwrap_err();
+        assert_eq!(nothing.kind(), io::ErrorKind::TimedOut);
+        say(b"next\n");
+        let next = out.next_line(FOREVER).unwrap();
+        assert_eq!(next, Some(LineItem::from("next")));
+    }
+    // What is no end stays, and so does a second one.
+    for rest in ["\n\nnext\n", " it is\n", "\r!\n"] {
+        say(b"ready");
+        wait_for(&[&out], FOREVER, is("ready")).unwrap();
+        say(rest.as_bytes());
+        let expected = rest.strip_prefix('\n').unwrap_or(rest).lines();
+        for expected in expected {
+            let next = out.next_line(FOREVER).unwrap();
+            assert_eq!(next, Some(LineItem::from(expected)));
+        }
+    }
+    // A read that could go past the buffer.
+    say(b"ready");
+    wait_for(&[&out], FOREVER, is("ready")).unwrap();
+    say(b"\nbytes");
+    let mut bytes = [0; 1 << 17];
+    let read = out.read_with(&mut bytes, FOREVER).unwrap();
+    assert_eq!((read, &bytes[..5]), (Chunk::Bytes(5), b"bytes".as_slice()));
 }
 
 #[test]

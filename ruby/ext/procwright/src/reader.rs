@@ -30,6 +30,7 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     class.define_method("read_some", method!(Reader::read_some, 3))?;
     class.define_method("eof?", method!(Reader::is_over, 0))?;
     class.define_method("put_back", method!(Reader::put_back, 1))?;
+    class.define_method("expect_end", method!(Reader::expect_end, 0))?;
     class.define_method("position", method!(Reader::position, 0))?;
     class.define_method("gaps", method!(Reader::gaps, 0))?;
     class.define_method("figures", method!(Reader::figures, 0))?;
@@ -314,6 +315,14 @@ impl Reader {
         guarded(|| {
             let put = self.0.lines.put_back(&to_vec(string));
             put.map_err(|error| stream_error(&error, &self.0.name, false))
+        })
+    }
+
+    /// Passes over the end of a line if that comes next: what was read last was the line.
+    fn expect_end(&self) -> Result<(), Error> {
+        guarded(|| {
+            let expected = self.0.lines.expect_end();
+            expected.map_err(|error| stream_error(&error, &self.0.name, false))
         })
     }
 

@@ -158,6 +158,12 @@ module Procwright
       @native.buffered&.force_encoding(@encodings.source)
     end
 
+    # Passes over the end of a line if that comes next: what was read last was the line.
+    # @private
+    def expect_end
+      @native.expect_end if @encodings.source.ascii_compatible?
+    end
+
     private
 
     PARAGRAPH = "\n\n"

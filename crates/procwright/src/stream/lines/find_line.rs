@@ -77,6 +77,9 @@ impl LineReader {
             if matches(begun) {
                 let line = begun.to_vec();
                 buffer.take_bytes(length);
+                if self.frame.ends_with_newlines() {
+                    buffer.expect_end();
+                }
                 *looked_at = 0;
                 return Ok(LineSearch::Line(line));
             }

@@ -174,6 +174,11 @@ impl Frame {
         io::Error::new(io::ErrorKind::InvalidData, LineTooLong { max_length })
     }
 
+    /// Whether lines end with `\n`, or `\r\n`.
+    pub(in crate::stream) fn ends_with_newlines(&self) -> bool {
+        !matches!(self.framing.separator, Separator::Bytes(_))
+    }
+
     /// Whether `\r\n` may be taken apart after its `\r`.
     pub(in crate::stream) fn takes_returns(&self) -> bool {
         self.framing.separator == Separator::NewlineOrReturn

@@ -83,7 +83,7 @@ impl LineReader {
         let Some(mut buffer) = self.try_lock() else {
             return Ok(None);
         };
-        buffer.skip_late_newline();
+        buffer.skip_late_end();
         let is_last = !matches!(buffer.after, AfterBuffer::More);
         let (made, taken) = make(buffer.bytes(), is_last);
         let taken = taken.min(buffer.bytes().len());
@@ -91,6 +91,19 @@ impl LineReader {
             buffer.take_bytes(taken);
         }
         Ok(Some(made))
+    }
+
+    /// Takes what was read last for a line whose end has not come: if `\n` or `\r\n` is what comes
+    /// next, it is passed over. Nothing if another thread is reading, which gets it. Never blocks.
+    ///
+    /// # Errors
+    /// As [`try_held`](LineReader::try_held).
+    pub fn expect_end(&self) -> io::Result<()> {
+        self.check()?;
+        if let Some(mut buffer) = self.try_lock() {
+            buffer.expect_end();
+        }
+        Ok(())
     }
 
     /// How many bytes are here; 0 if another thread is reading. Never blocks.

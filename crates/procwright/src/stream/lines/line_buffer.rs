@@ -34,14 +34,27 @@ pub(in crate::stream) struct LineBuffer {
     given: usize,
     /// Bytes that are left of a separator that was cut.
     rest: usize,
-    /// Whether a `\n` that comes next belongs to a line that was given out.
-    skip_newline: bool,
+    /// What of a line that was given out may come yet.
+    late: LateEnd,
     /// Whether more came than fits a small buffer.
     flows: bool,
     /// Offset of `held` in the stream. Written under the lock, read without it.
     pub(super) position: Arc<AtomicU64>,
     /// The state of the stream behind the buffer.
     pub(in crate::stream) after: AfterBuffer,
+}
+
+/// The end of a line that was given out before its end had come: passed over if it is what comes
+/// next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum LateEnd {
+    /// The line was given out with its end.
+    #[default]
+    None,
+    /// The `\n` of a line that was given out with its `\r`.
+    Newline,
+    /// `\n` or `\r\n`, of a line that was given out without.
+    Whole,
 }
 
 /// The state of a stream behind the bytes that were read of it.
@@ -150,7 +163,7 @@ impl LineBuffer {
         frame: &Frame,
         limit: usize,
     ) -> Option<Available> {
-        self.skip_late_newline();
+        self.skip_late_end();
         let line = |length, end| Some(Available::Line(Cut { length, end }));
         if limit == 0 {
             return line(0, CutEnd::Short);
@@ -233,14 +246,14 @@ impl LineBuffer {
         };
         let is_return = frame.takes_returns() && self.bytes()[last] == b'\r';
         match cut.end {
-            CutEnd::Whole => {
-                self.skip_newline = is_return;
-                (self.given, self.rest) = (0, 0);
-            }
+            CutEnd::Whole => (self.given, self.rest) = (0, 0),
             CutEnd::Short => self.given += cut.length,
             CutEnd::Separator(left) => self.rest = left,
         }
         self.consume(cut.length);
+        if cut.end == CutEnd::Whole && is_return {
+            self.late = LateEnd::Newline;
+        }
     }
 
     /// Takes out bytes that were not searched for lines.
@@ -260,7 +273,15 @@ impl LineBuffer {
             .store(position.wrapping_add(n), Ordering::Relaxed);
     }
 
+    /// Notes that a line was given out as far as it had come: an end of it that comes next is
+    /// passed over.
+    pub(super) fn expect_end(&mut self) {
+        self.late = LateEnd::Whole;
+    }
+
     fn consume(&mut self, n: usize) {
+        // What comes next is behind these.
+        self.late = LateEnd::None;
         self.held.start += n;
         self.advance_position(n as u64);
         self.searched = self.searched.saturating_sub(n);
@@ -270,26 +291,27 @@ impl LineBuffer {
             .map(|(start, end)| (start - n, end - n));
     }
 
-    /// Passes over the `\n` of a line that was given out with its `\r` alone.
-    pub(in crate::stream) fn skip_late_newline(&mut self) {
-        if std::mem::take(&mut self.skip_newline) {
-            match self.bytes().first() {
-                Some(b'\n') => self.consume(1),
-                Some(_) => {}
-                None => self.skip_newline = self.after.is_more(),
-            }
+    /// Passes over the end of a line that was given out before it.
+    pub(in crate::stream) fn skip_late_end(&mut self) {
+        let late = std::mem::take(&mut self.late);
+        match (late, self.bytes()) {
+            (LateEnd::None, _) => {}
+            (_, [b'\n', ..]) => self.consume(1),
+            (LateEnd::Whole, [b'\r', b'\n', ..]) => self.consume(2),
+            (_, []) | (LateEnd::Whole, [b'\r']) if self.after.is_more() => self.late = late,
+            _ => {}
         }
     }
 
     /// Whether bytes have to be read before any can be given out, lines or not.
     pub(in crate::stream) fn is_empty(&mut self) -> bool {
-        self.skip_late_newline();
+        self.skip_late_end();
         self.held.is_empty() && self.after.is_more()
     }
 
     /// Whether a read may go straight to the caller, past the buffer.
     pub(in crate::stream) fn can_be_bypassed(&self) -> bool {
-        self.held.is_empty() && self.after.is_more() && !self.skip_newline
+        self.held.is_empty() && self.after.is_more() && self.late == LateEnd::None
     }
 
     /// Reads more, once.
