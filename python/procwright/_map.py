@@ -134,12 +134,13 @@ def map(
     _refuse_one_file(commands, common)
     _stdin_of(every, text_decoding(every["text"], every["encoding"], every["errors"]))
     callback("on_line", on_line, ("line", "stream", "index"))
+    ends_after = seconds(deadline, "deadline")
     rules = {
         "parallel": _count("parallel", parallel, 100_000),
         "ahead": None if ahead is None else number("ahead", ahead, 0, 2**31 - 1, _AHEAD),
         "ordered": bool(ordered),
         "stop_after_failures": _count("stop_after_failures", stop_after_failures, 2**63 - 1),
-        "deadline": seconds(deadline, "deadline"),
+        "deadline": ends_after,
         "journal": None if journal is None else journal_of(journal).raw(),
         "cancel": cancel,
         "on_event": event_hook(on_event),
@@ -167,7 +168,7 @@ def map(
         from ._map_lines import MapLines
 
         lines = MapLines(on_line)
-    given = _Given(iterator, common, lines)
+    given = _Given(iterator, common, lines, ends_after)
     given_rules = {"parallel": parallel, "deadline": deadline}
 
     def begin(raw: dict[str, Any]) -> Any:
@@ -269,9 +270,15 @@ class _Given:
     """The commands, in the form that the core takes. Called by one thread at a time."""
 
     def __init__(
-        self, iterator: Iterator[Any], common: dict[str, Any], lines: MapLines | None
+        self,
+        iterator: Iterator[Any],
+        common: dict[str, Any],
+        lines: MapLines | None,
+        deadline: float | None,
     ) -> None:
         self._iterator = iterator
+        #: The deadline of the map, the timeout of a command that has none of its own.
+        self.deadline = deadline
         self._common = common
         self._lines = lines
         self._next = 0
@@ -344,6 +351,13 @@ class Map(Generic[Out, Err, Order]):
         self._shown_cause: Cause[Out, Err, Order] | None = None
         self._process = os.getpid()
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            from ._missing import MAP, missing
+
+            raise missing(self, name, MAP)
+
     def __iter__(self) -> Map[Out, Err, Order]:
         return self
 
@@ -390,7 +404,8 @@ class Map(Generic[Out, Err, Order]):
             started_at, well, duration_s, outcome, raw = parts
             status = None if raw is None else Status(*raw)
             before = Past(started_at, well, duration_s, outcome, status)
-        limits = given["timeout"], given["idle_timeout"]
+        own = given["timeout"]
+        limits = self._given.deadline if own is None else own, given["idle_timeout"]
         argv = [os.fsdecode(word) for word in words]
         nothing = ("", "") if decoding else (b"", b"")
         wrote = [
@@ -698,6 +713,13 @@ class Past(Record):
 
 class Progress(Record):
     """How far a map is."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            from ._missing import PROGRESS, missing
+
+            raise missing(self, name, PROGRESS)
 
     __slots__ = (
         "taken",

@@ -29,6 +29,7 @@ RESULT = {
     **_EXITS,
     "all": "pass stderr=STDOUT to run(), and stdout has both; or merged=True",
     "cancelled": 'use reason == "cancelled"',
+    "check": "use check_returncode()",
     "cmd": "use args, or argv",
     "command": "use args, or argv; shlex.join(argv) is its line",
     "cwd": _PASSED,
@@ -63,6 +64,9 @@ RESULT = {
     **dict.fromkeys(("succeeded", "success", "successful"), "use ok"),
     "tail": "use stdout.splitlines()[-n:]",
     "text": "use stdout, which is text with run(..., text=True)",
+    **dict.fromkeys(("cpu_time", "cpu_s"), "use cpu_user_s + cpu_system_s"),
+    **dict.fromkeys(("max_rss", "maxrss", "rusage"), "use max_rss_bytes"),
+    **dict.fromkeys(("stdout_text", "stdout_str"), "use stdout, which is text with text=True"),
     "timed_out": 'use reason == "timeout"',
 }
 #: What a `PipelineResult` has been asked for.
@@ -248,6 +252,8 @@ _PSUTIL = "psutil.Process(process.pid) tells it"
 #: What a `Process` has been asked for, as those of psutil, multiprocessing and subprocess are.
 PROCESS = {
     **dict.fromkeys(("as_dict", "oneshot"), _PSUTIL),
+    **dict.fromkeys(("alive", "exists", "running"), "use is_alive()"),
+    "is_zombie": "exit says how one has ended that nobody has reaped; psutil tells of the others",
     "children": "procwright.Process knows the one; psutil.Process(process.pid).children() lists "
     "others, and stop() ends all of the tree",
     "cmdline": _PSUTIL,
@@ -284,11 +290,33 @@ ENDED = {
     "cmd": "use args",
     "command": "use args; summary begins with it",
     "done": "it is over: outcome says how",
+    "item": "use args, or index, its place among the commands",
+    "seconds": "use result.duration_s",
     "exception": "use error",
     "failed": "use not ok",
     "name": "use args, or index, its place among the commands",
     **dict.fromkeys(("succeeded", "success", "successful"), "use ok"),
     "timed_out": 'use result is not None and result.reason == "timeout"',
+}
+_RUN = "use succeeded + failed + stopped"
+#: What the `Progress` of a map has been asked for, as those of tqdm and rich are.
+PROGRESS = {
+    **dict.fromkeys(("completed", "done", "finished", "n"), _RUN),
+    "elapsed": "time.monotonic() before the map, and now, tell it",
+    **dict.fromkeys(("ok", "passed"), "use succeeded; succeeded_before are those of the journal"),
+    **dict.fromkeys(("percent", "remaining", "total"), "len(commands) - taken are to come"),
+    "skipped": "use succeeded_before, failed_before and unknown: the journal tells of them",
+}
+#: What a `Map` has been asked for, as an Executor, a Pool and a Future are.
+MAP = {
+    **dict.fromkeys(("as_completed", "get", "results"), "iterate over it"),
+    **dict.fromkeys(("cancel", "terminate"), "use stop(), or close(), which waits as well"),
+    **dict.fromkeys(("join", "shutdown"), "iterate over it to the end, or use its block"),
+    "done": "use progress",
+    **dict.fromkeys(
+        ("apply", "submit"),
+        "it takes an iterable: one that waits for more, as iter(queue.get, None), may be added to",
+    ),
 }
 #: What a `Command` or a `Pipeline` has been asked for, as those of plumbum and sh are.
 SAID = {

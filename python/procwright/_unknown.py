@@ -130,11 +130,11 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "fallback": "there is one way to run, on every machine: leave it out",
     "exception": ("use check", "call check_returncode() of the child's result()"),
     "fg": _OUR_OWN,
-    "force_kill_after_delay": "use stop=Stop(grace=5.0), grace=None for no SIGKILL ever",
+    "force_kill_after_delay": "use stop=Stop(grace=seconds), grace=None for no SIGKILL ever",
     "gid": "use group",
     "graceful_cancel": 'use stop=Stop("TERM", grace=5.0), which a cancel uses',
-    "grace": "use stop=Stop(grace=5.0)",
-    "grace_period": "use stop=Stop(grace=5.0)",
+    "grace": "use stop=Stop(grace=seconds)",
+    "grace_period": "use stop=Stop(grace=seconds)",
     "hide": _NOT_SHOWN,
     "order": "stderr=STDOUT has the exact order, in one pipe; merged=True tells the outputs apart",
     "ignore_sighup": 'use ignored_signals=["HUP"]',
@@ -148,7 +148,7 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "local_dir": 'use extra_env={"PATH": f"node_modules/.bin:{os.environ[\'PATH\']}"}',
     "interactive": _OUR_OWN,
     "internal_bufsize": ("use limit", "use overflow=Overflow(...)"),
-    "kill_after": "use stop=Stop(grace=5.0)",
+    "kill_after": "use stop=Stop(grace=seconds)",
     "kill_signal": _ENDED_BY,
     "iter_noblock": (
         "spawn() it, and iterate over child.stdout",
@@ -206,7 +206,10 @@ _HABITS: dict[str, str | tuple[str, str]] = {
         "to wait for its end, await it; nursery.start() is for what goes on: start a task of your "
         "own, which has `async with aio.spawn(...) as child:`, and there task_status.started(child)"
     ),
-    "strict": ("use check", "call check_returncode() of the child's result()"),
+    "strict": (
+        'use check, and success="strict" of a pipeline, which forgives no stage',
+        "call check_returncode() of the child's result()",
+    ),
     "strip": "strip what comes: result.stdout.strip()",
     "strip_final_newline": 'the newline stays: result.stdout.removesuffix("\\n")',
     "timeout_signal": _ENDED_BY,

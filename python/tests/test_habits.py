@@ -341,7 +341,7 @@ def test_a_shell_takes_the_words_as_it_is_told():
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("grace", "use stop=Stop(grace=5.0)"),
+        ("grace", "use stop=Stop(grace=seconds)"),
         ("scope", 'use stop=Stop(scope="group")'),
         ("dry_run", "leave the call out: shlex.join("),
         ("dry", "leave the call out: shlex.join("),
@@ -525,7 +525,10 @@ def test_a_number_is_no_signal_of_a_stop():
 
 def attributes_asked(child):
     result = run([child, "exit", "0"])
-    [ended] = procwright.map([[child, "exit", "0"]])
+    running = procwright.map([[child, "exit", "0"]])
+    yield running, _missing.MAP
+    yield running.progress, _missing.PROGRESS
+    [ended] = running
     with spawn([child, "exit", "0"]) as it:
         yield result, _missing.RESULT
         yield ended, _missing.ENDED
