@@ -23,42 +23,48 @@ pub(super) struct Builder<'w> {
     pub(super) children: HashMap<i32, Vec<&'w Process>>,
 }
 
+/// What a process has open that others may have as well, each as it is waited for.
+fn shared_by(process: &Process) -> impl Iterator<Item = (Object, &Fd)> {
+    let fds = process.fds.iter().flatten();
+    fds.filter_map(|fd| {
+        let of = match fd.of {
+            Object::OwnTerminal => Object::Terminal(process.terminal),
+            Object::Connection { inode, .. } | Object::Listener { inode, .. } => {
+                Object::Socket(inode)
+            }
+            of => of,
+        };
+        let is_shared = matches!(
+            of,
+            Object::Pipe(_)
+                | Object::Fifo { .. }
+                | Object::Socket(_)
+                | Object::Terminal(_)
+                | Object::TerminalMaster(_)
+                | Object::Eventfd(Some(_))
+        );
+        is_shared.then_some((of, fd))
+    })
+}
+
 impl<'w> Builder<'w> {
     pub(super) fn new(world: &'w World, births: &'w Births) -> Builder<'w> {
-        let fds = world.processes.values().flat_map(|one| &one.fds);
-        let mut holders: HashMap<Object, Vec<Holder>> =
-            HashMap::with_capacity(fds.map(Vec::len).sum());
+        let all = world.processes.values();
+        let shared = || all.clone().flat_map(|one| shared_by(one).map(move |held| (one, held)));
+        let mut holders: HashMap<Object, Vec<Holder>> = HashMap::with_capacity(shared().count());
+        for (process, (of, fd)) in shared() {
+            holders.entry(of).or_default().push(Holder {
+                pid: process.pid,
+                fd: fd.number,
+                read: fd.read,
+                write: fd.write,
+            });
+        }
         let mut children: HashMap<i32, Vec<&Process>> = HashMap::new();
-        for process in world.processes.values() {
+        for process in all {
             children.entry(process.ppid).or_default().push(process);
             if process.tracer != 0 && process.tracer != process.ppid {
                 children.entry(process.tracer).or_default().push(process);
-            }
-            for fd in process.fds.iter().flatten() {
-                let of = match fd.of {
-                    Object::OwnTerminal => Object::Terminal(process.terminal),
-                    Object::Connection { inode, .. } | Object::Listener { inode, .. } => {
-                        Object::Socket(inode)
-                    }
-                    of => of,
-                };
-                let shared = matches!(
-                    of,
-                    Object::Pipe(_)
-                        | Object::Fifo { .. }
-                        | Object::Socket(_)
-                        | Object::Terminal(_)
-                        | Object::TerminalMaster(_)
-                        | Object::Eventfd(Some(_))
-                );
-                if shared {
-                    holders.entry(of).or_default().push(Holder {
-                        pid: process.pid,
-                        fd: fd.number,
-                        read: fd.read,
-                        write: fd.write,
-                    });
-                }
             }
         }
         Builder {
