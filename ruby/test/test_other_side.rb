@@ -98,10 +98,11 @@ class TestOtherSide < Minitest::Test
 
   def test_senders_of_a_child_that_goes_away_say_why
     lines = 'Procwright::Queue::Receiver.of_parent { |receiver| receiver.recv; warn "the reason"; exit!(1) }'
-    [->(sender) { sender.send("x") }, ->(sender) { sender << "x" }, ->(sender) { UNTIL_TOLD.(-> { sender.try_send("x") }) },
+    [->(sender) { sender.send("x") }, ->(sender) { sender << "x" }, ->(sender) { sender.try_send("x") },
      ->(sender) { sender.dup.send_many(["x"]) }].each do |call|
       one = spawn_ruby(lines, channel: :to_child)
-      error = assert_raises(Q::Closed, Q::ReceiverDead) { loop_forever { call.(one.sender) } }
+      # On a busy machine it ends more than a second behind its queue, for which nobody waits.
+      error = assert_raises(Q::Closed, Q::ReceiverDead) { UNTIL_TOLD.(-> { call.(one.sender) }) }
       assert_includes error.message, "exited with code 1"
       assert_includes error.cause.message, "the reason"
     end

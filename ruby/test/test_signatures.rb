@@ -60,7 +60,7 @@ class TestSignatures < Minitest::Test
 
         assert_match(/(class|module) #{constant}\b/, private_here)
         mine = place.public_instance_methods(false) - USUAL - names[place.name].map(&:last)
-        mine -= %i[native native_if_open awaited holds_back? try_line partial_line encodings refused deliver_events abandon finish close_inputs command parts explain_silence]
+        mine -= %i[native native_if_open awaited holds_back? try_line partial_line expect_end encodings refused deliver_events abandon finish close_inputs command parts explain_silence]
         mine -= place.members.map { |name| :"#{name}=" } if place < Struct
         assert_empty mine, constant
       end
