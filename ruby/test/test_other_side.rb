@@ -325,8 +325,4 @@ class TestOtherSide < Minitest::Test
     [left, told]
   end
 
-  # Not `loop`, which a closed queue ends.
-  def loop_forever
-    yield while true
-  end
-end
+  # Not `loop`, which a closed queue ends.end
