@@ -324,5 +324,4 @@ class TestOtherSide < Minitest::Test
     refute_nil told
     [left, told]
   end
-
-  # Not `loop`, which a closed queue ends.end
+end
