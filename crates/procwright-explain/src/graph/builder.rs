@@ -50,7 +50,10 @@ fn shared_by(process: &Process) -> impl Iterator<Item = (Object, &Fd)> {
 impl<'w> Builder<'w> {
     pub(super) fn new(world: &'w World, births: &'w Births) -> Builder<'w> {
         let all = world.processes.values();
-        let shared = || all.clone().flat_map(|one| shared_by(one).map(move |held| (one, held)));
+        let shared = || {
+            all.clone()
+                .flat_map(|one| shared_by(one).map(move |held| (one, held)))
+        };
         let mut holders: HashMap<Object, Vec<Holder>> = HashMap::with_capacity(shared().count());
         for (process, (of, fd)) in shared() {
             holders.entry(of).or_default().push(Holder {
