@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command as StdCommand, Stdio};
 
 use procwright::terminal::Size;
-use procwright::{Child, Command, Stdin};
+use procwright::{Child, Command, Stdin, Stop};
 use procwright_explain::input_wait;
 use test_support::{figure, say, scaled, skip, stress, watchdog};
 
@@ -300,7 +300,7 @@ fn start(row: &Row, folder: &Path) -> Child {
         .pty(Size::default())
         .stdin(Stdin::Pipe);
     let command = command.env("PATH", path()).env("TERM", "xterm").cwd(folder);
-    command.spawn().expect("it starts")
+    command.stop(Stop::kill()).spawn().expect("it starts")
 }
 
 /// Calls `look_at` with each row that can be seen here, side by side, and its folder.
@@ -343,6 +343,7 @@ fn none_of_those_that_wait_is_missed() {
                     None => missed += 1,
                 }
             }
+            child.stop();
         }
         told(row, looks, missed, "missed");
     });
@@ -362,6 +363,8 @@ fn none_of_the_others_is_said_to_wait() {
                     wrong += 1;
                 }
             }
+            // What it has started in groups of their own does not hear of the terminal's end.
+            child.stop();
         }
         told(row, looks, wrong, "said to wait");
     });
