@@ -11,8 +11,9 @@
 use std::path::Path;
 use std::process::{Command as StdCommand, Stdio};
 
+use procwright::process::Stop;
 use procwright::terminal::Size;
-use procwright::{Child, Command, Stdin, Stop};
+use procwright::{Child, Command, Stdin};
 use procwright_explain::input_wait;
 use test_support::{figure, say, scaled, skip, stress, watchdog};
 
