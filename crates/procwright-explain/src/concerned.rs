@@ -117,18 +117,19 @@ impl Asked {
             scan::look_at_each(world, &ends)?;
             has_more = true;
         }
+        let needs_paths = needs_all || !needs.are_of_pipes();
         let is_unasked = matches!(world.others, Others::Unasked);
         if is_unasked && (needs_all || !needs.holders.is_empty()) {
             // Who starts a program has most often the other ends of its pipes, and many more: he
             // is looked at at once, so that his links are not read twice.
             let parents = parents(world, targets);
-            match needs_all || !needs.are_of_pipes() {
+            match needs_paths {
                 true => scan::add_links(world, &parents)?,
                 false => scan::add_pipes(world, &parents)?,
             }
             has_more = true;
         }
-        if needs_all || !needs.are_of_pipes() {
+        if needs_paths {
             has_more |= scan::tell_paths(world)?;
         }
         if needs_all {

@@ -2,7 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use procwright_os::proc;
+use procwright_os::proc::{self, ProcStat};
+
+/// Whether a process was started since a pass began at `begun`, in ticks since boot; of one that is
+/// gone already it may be. `is_above` says whether its number is above the last one that was given
+/// then, as [`proc::each_pid`] tells it: that of an old process may be, too, from before the numbers
+/// went around.
+pub(crate) fn is_newborn(is_above: bool, stat: Option<ProcStat>, begun: u64) -> bool {
+    is_above && stat.is_none_or(|stat| stat.start_ticks >= begun)
+}
 
 /// A pass over all processes that leaves out those that were started since it began, once it
 /// has gone after them for as long as it may: where others fork faster than it looks, it
@@ -25,14 +33,12 @@ impl Chase {
         }
     }
 
-    /// Whether to leave out this process. `is_above` says whether its number is above the last
-    /// one that was given when the pass began, as [`proc::each_pid`] tells it: that of an old
-    /// process may be, from before the numbers went around, and who is old is always looked at.
-    /// One that is gone is none to leave out, nor costs time.
+    /// Whether to leave out this process, whose number `is_above`, as of [`is_newborn`]: who is old
+    /// is always looked at. One that is gone is none to leave out, nor costs time.
     pub(crate) fn leaves_out(&self, pid: i32, is_above: bool) -> bool {
         is_above
             && self.begun.elapsed() > self.limit
-            && proc::stat(pid).is_ok_and(|stat| stat.start_ticks >= self.ticks)
+            && proc::stat(pid).is_ok_and(|stat| is_newborn(is_above, Some(stat), self.ticks))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::chase::is_newborn;
 use procwright_os::job_control::{group_of, session_of};
 use procwright_os::proc::{self, Scan};
 
@@ -58,8 +59,7 @@ fn look(leader: i32) -> io::Result<Found> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        // That of an old process may be above as well, from before the numbers went around.
-        let is_newborn = is_above && stat.is_none_or(|stat| stat.start_ticks >= begun);
+        let is_newborn = is_newborn(is_above, stat, begun);
         newborns += usize::from(is_newborn);
         let living = stat.filter(|stat| !stat.is_gone() && pid != leader);
         if living.is_some_and(|stat| stat.pgrp == leader || stat.session == leader) {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::{Member, ProcessTree};
 use crate::Scope;
+use crate::chase::is_newborn;
 use procwright_os::proc::{self, ProcStat, Scan};
 use procwright_os::time;
 use procwright_os::watchdog;
@@ -53,10 +54,8 @@ impl ProcessTree {
                 Err(e) if e.kind() == io::ErrorKind::NotFound => None,
                 Err(e) => return Err(e),
             };
-            // That of an old process may be above as well, from before the numbers went
-            // around; not if it is gone already.
-            let newborn = is_above && stat.is_none_or(|stat| stat.start_ticks >= begun);
-            if newborn {
+            let is_newborn = is_newborn(is_above, stat, begun);
+            if is_newborn {
                 let spent = time::thread_cpu();
                 let since = *chased.get_or_insert(spent);
                 if spent.saturating_sub(since) > CHASE_LIMIT {
@@ -67,7 +66,7 @@ impl ProcessTree {
             }
             // A new process that is gone already may have left a child below the
             // position of this scan.
-            self.cut |= newborn && stat.is_none_or(|stat| stat.is_gone());
+            self.cut |= is_newborn && stat.is_none_or(|stat| stat.is_gone());
             if let Some(stat) = stat {
                 self.read_row(stat, found, seen);
             }
