@@ -55,17 +55,36 @@ fn truth(report: &[u8]) -> Duration {
     Duration::from_nanos(number("blocked_ns=").saturating_sub(beside))
 }
 
-/// Expects no less than the truth, but for what either side's clock does not see: a
-/// reader that loses its processor in the middle of its reads, and a writer that is
-/// woken late. Up to 3 % were seen on a busy machine.
-#[track_caller]
-fn is_near(told: Duration, truth: Duration, what: &str) {
-    let least = truth.mul_f64(0.97);
-    assert!(told >= least, "{what}: told {told:?}, but it was {truth:?}");
+/// What was told, and what was the truth.
+#[derive(Debug)]
+struct Times {
+    told: Duration,
+    truth: Duration,
 }
 
+/// Expects that no less is told than the truth, and gives the truth.
+///
+/// Of five measurements one has to be so. Each side's clock misses what the system does
+/// not account: a virtual machine's processor that is taken away while it wakes the
+/// writer or the reader up. 4.5 ms of 430 were seen beside eight busy loops, 24.6 of 507
+/// on a host with busy neighbours. A reader that measures wrongly is short each time.
 #[track_caller]
-fn is_not_below_the_truth(command: Command<'_>, what: &str) -> Duration {
+fn is_not_below_the_truth(what: &str, mut measure: impl FnMut() -> Times) -> Duration {
+    let mut short = Vec::new();
+    while short.len() < 5 {
+        let times = measure();
+        let Times { told, truth } = times;
+        common::figure(&format!("{what}: blocked for {truth:?}, told {told:?}"));
+        if told >= truth.mul_f64(0.97) {
+            return truth;
+        }
+        short.push(times);
+    }
+    panic!("{what}: less was told than it was: {short:?}");
+}
+
+/// Runs the program, whose writes are of `chunk` bytes.
+fn times(command: Command<'_>, chunk: &str) -> Times {
     // Collected by a callback: a limit would cut the report.
     let report = shared(Vec::new());
     let theirs = report.clone();
@@ -77,19 +96,18 @@ fn is_not_below_the_truth(command: Command<'_>, what: &str) -> Duration {
         .run()
         .unwrap();
     let told = output.report.stdout_info.as_ref().unwrap().blocked.unwrap();
-    let truth = truth(&report.lock().unwrap());
-    common::figure(&format!("{what}: blocked for {truth:?}, told {told:?}"));
     // Writes of 2,049 bytes fill a pipe at half its size. If that happens after the
     // look and before the read, and no look has yet found the pipe full, the read
     // cannot be told from a read of a pipe with room: some microseconds are missed each
     // time.
-    let missed = match what.contains("2049") {
-        true => Duration::from_millis(10),
-        false => Duration::ZERO,
+    let missed = match chunk {
+        "2049" => Duration::from_millis(10),
+        _ => Duration::ZERO,
     };
-    let told = told + missed;
-    is_near(told, truth, what);
-    truth
+    Times {
+        told: told + missed,
+        truth: truth(&report.lock().unwrap()),
+    }
 }
 
 /// Pauses at each of the first pieces.
@@ -115,8 +133,10 @@ fn a_slow_consumer() {
     for chunk in ["4096", "2049", "64K", "100"] {
         // More than the callback's queue holds, so that the pipe fills up.
         let size = if chunk == "100" { "24M" } else { "40M" };
-        let command = slow(child(&["flood-blocked", "--out", size, "--chunk", chunk]));
-        let truth = is_not_below_the_truth(command, &format!("slow consumer, writes of {chunk}"));
+        let args = ["flood-blocked", "--out", size, "--chunk", chunk];
+        let truth = is_not_below_the_truth(&format!("slow consumer, writes of {chunk}"), || {
+            times(slow(child(&args)), chunk)
+        });
         assert!(
             truth > Duration::from_millis(50),
             "it was hardly blocked: this shows nothing"
@@ -133,8 +153,10 @@ fn a_slow_consumer_under_a_limit() {
             bytes,
             beyond: procwright::Beyond::HeadAndTail,
         };
-        let command = slow(child(&["flood-blocked", "--out", "40M"])).limit(limit);
-        is_not_below_the_truth(command, &format!("slow consumer, limit of {bytes}"));
+        let args = ["flood-blocked", "--out", "40M"];
+        is_not_below_the_truth(&format!("slow consumer, limit of {bytes}"), || {
+            times(slow(child(&args)).limit(limit), "")
+        });
     }
 }
 
@@ -142,8 +164,10 @@ fn a_slow_consumer_under_a_limit() {
 fn a_fast_reader() {
     let _dog = common::watchdog("a_fast_reader");
     for chunk in ["4096", "2049", "64K"] {
-        let command = child(&["flood-blocked", "--out", "100M", "--chunk", chunk]);
-        is_not_below_the_truth(command, &format!("fast reader, writes of {chunk}"));
+        let args = ["flood-blocked", "--out", "100M", "--chunk", chunk];
+        is_not_below_the_truth(&format!("fast reader, writes of {chunk}"), || {
+            times(child(&args), chunk)
+        });
     }
 }
 
@@ -166,10 +190,14 @@ alone! {
         let output = child(&["cat"]).stdin_bytes(input.clone()).run().unwrap();
         assert!(output.stdout == input);
         for chunk in ["4096", "2049", "64K"] {
-            let command = child(&["flood-blocked", "--out", "20M", "--chunk", chunk]);
-            is_not_below_the_truth(command, &format!("8 KiB pipe, writes of {chunk}"));
-            let command = slow(child(&["flood-blocked", "--out", "24M", "--chunk", chunk]));
-            is_not_below_the_truth(command, &format!("8 KiB pipe, slow consumer, writes of {chunk}"));
+            let args = ["flood-blocked", "--out", "20M", "--chunk", chunk];
+            is_not_below_the_truth(&format!("8 KiB pipe, writes of {chunk}"), || {
+                times(child(&args), chunk)
+            });
+            let args = ["flood-blocked", "--out", "24M", "--chunk", chunk];
+            is_not_below_the_truth(&format!("8 KiB pipe, slow consumer, writes of {chunk}"), || {
+                times(slow(child(&args)), chunk)
+            });
         }
         // All of it fits into the first of the two pages, however the processors are shared.
         let output = child(&["trickle", "4", "20", "--size", "1000"]).run().unwrap();
@@ -205,20 +233,26 @@ fn a_slow_reader_of_a_child() {
     let _dog = common::watchdog("a_slow_reader_of_a_child");
     for overflow in HELD {
         for chunk in ["4096", "64K"] {
-            let args = ["flood-blocked", "--out", "4M", "--chunk", chunk];
-            let mut child = child(&args).spawn_with(overflow).unwrap();
-            let mut stdout = child.stdout.take().unwrap();
-            let data = read_slowly(&mut stdout, 4);
-            assert_eq!(data.len(), 4 << 20);
-            let report = read_slowly(child.stderr.as_mut().unwrap(), 0);
-            let (told, truth) = (stdout.blocked().unwrap(), truth(&report));
             let what = format!("child, {overflow:?}, writes of {chunk}");
-            common::figure(&format!("{what}: blocked for {truth:?}, told {told:?}"));
-            is_near(told, truth, &what);
+            let truth = is_not_below_the_truth(&what, || times_of_child(overflow, chunk));
             assert!(truth > Duration::from_millis(50), "this shows nothing");
-            child.wait(None).unwrap();
-            assert_eq!(child.stderr.unwrap().blocked(), Some(Duration::ZERO));
         }
+    }
+}
+
+fn times_of_child(overflow: Option<Overflow>, chunk: &str) -> Times {
+    let args = ["flood-blocked", "--out", "4M", "--chunk", chunk];
+    let mut child = child(&args).spawn_with(overflow).unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let data = read_slowly(&mut stdout, 4);
+    assert_eq!(data.len(), 4 << 20);
+    let report = read_slowly(child.stderr.as_mut().unwrap(), 0);
+    let told = stdout.blocked().unwrap();
+    child.wait(None).unwrap();
+    assert_eq!(child.stderr.unwrap().blocked(), Some(Duration::ZERO));
+    Times {
+        told,
+        truth: truth(&report),
     }
 }
 

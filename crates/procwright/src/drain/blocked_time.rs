@@ -12,12 +12,23 @@ use procwright_os::{pipe, poll, thread};
 /// Measures from the reading side, as an upper bound.
 ///
 /// Room is made by a read alone. So a pipe that is found full became full at some
-/// time since our last read, and the program was blocked for at most that
-/// pause; a pipe that is found with room has blocked nobody since then.
+/// time since our last read began, and the program was blocked for at most the time
+/// from there to the end of the read that finds it full; a pipe that is found with room
+/// has blocked nobody since then. Two such times share the read between them, which
+/// counts once.
+///
+/// Times from the end of the last read lost: who loses the processor between the read and
+/// the clock, as a virtual machine does unasked, missed all of that.
 #[derive(Debug)]
 pub(crate) struct BlockedTime {
     probe: Option<Arc<FullProbe>>,
     total: Duration,
+    /// All up to here is in the total, where it counts.
+    counted: Instant,
+    /// The beginning of the latest look or read.
+    looked: Instant,
+    /// The end of the latest read.
+    read: Instant,
     /// The last moment at which there was room for certain.
     clear: Instant,
     /// The pipe was empty at that moment.
@@ -50,6 +61,9 @@ impl BlockedTime {
         BlockedTime {
             probe,
             total: Duration::ZERO,
+            counted: now,
+            looked: now,
+            read: now,
             clear: now,
             empty: true,
             woke: None,
@@ -77,7 +91,8 @@ impl BlockedTime {
     /// Looks at the pipe right before a read.
     pub(crate) fn before_read(&mut self, now: Instant) {
         self.found_full = false;
-        if now.saturating_duration_since(self.clear) < TOO_SHORT {
+        self.looked = now;
+        if now.saturating_duration_since(self.read) < TOO_SHORT {
             return;
         }
         self.found_full = self.probe.as_ref().is_none_or(|probe| probe.is_full());
@@ -93,14 +108,15 @@ impl BlockedTime {
         self.found_full
     }
 
-    /// Notes that there was nothing to read.
-    pub(crate) fn found_empty(&mut self, now: Instant) {
-        self.clear = now;
+    /// Notes that there was nothing to read, at some time after `then`.
+    pub(crate) fn found_empty(&mut self, then: Instant) {
+        self.clear = then;
         self.empty = true;
         self.woke = None;
     }
 
-    /// Counts, right after a read of `n` bytes from a pipe of size `capacity`.
+    /// Counts, right after the read of `n` bytes from a pipe of size `capacity` that
+    /// [`before_read`](BlockedTime::before_read) was for.
     pub(crate) fn after_read(
         &mut self,
         n: usize,
@@ -123,19 +139,28 @@ impl BlockedTime {
             _ => capacity.saturating_sub(PAGE - 1),
         };
         if probed || n >= brim {
-            let pause = self.pause(now);
-            self.total += pause;
+            self.wake();
+            self.count(now);
         }
-        self.clear = now;
+        self.read = now;
+        self.clear = self.looked;
         self.empty = false;
         self.woke = None;
     }
 
-    /// The most time for which a pipe that is full now has been full.
-    fn pause(&mut self, now: Instant) -> Duration {
-        match self.woke {
-            None => now.saturating_duration_since(self.clear),
-            Some(woke) => now.saturating_duration_since(woke) + self.late(woke),
+    /// Counts a pipe that is full as full since there was room for certain.
+    fn count(&mut self, now: Instant) {
+        self.total += now.saturating_duration_since(self.clear.max(self.counted));
+        self.counted = now;
+    }
+
+    /// Leaves out of the time since there was room for certain what was the program's own
+    /// silence.
+    fn wake(&mut self) {
+        if let Some(woke) = self.woke.take() {
+            let late = self.late(woke);
+            self.clear = woke.checked_sub(late).unwrap_or(self.clear);
+            self.empty = false;
         }
     }
 
@@ -155,11 +180,7 @@ impl BlockedTime {
     /// so that [`running`](BlockedTime::running) need not ask.
     pub(crate) fn hold(&mut self, now: Instant) {
         self.before_read(now);
-        if let Some(woke) = self.woke.take() {
-            let late = self.late(woke);
-            self.clear = woke.checked_sub(late).unwrap_or(self.clear);
-            self.empty = false;
-        }
+        self.wake();
     }
 
     /// The time that a read now would add to the total, while none comes. The pipe is
@@ -172,7 +193,10 @@ impl BlockedTime {
             was_full(n, fd, capacity, self.probe.as_deref())
         };
         match self.probe.as_ref().is_none_or(|probe| probe.is_full()) && is_full() {
-            true => now.saturating_duration_since(self.woke.unwrap_or(self.clear)),
+            true => {
+                let since = self.woke.unwrap_or(self.clear).max(self.counted);
+                now.saturating_duration_since(since)
+            }
             false => Duration::ZERO,
         }
     }
@@ -180,6 +204,7 @@ impl BlockedTime {
     /// Counts the time since the latest read: no other comes.
     pub(crate) fn count_rest(&mut self, fd: BorrowedFd<'_>, now: Instant) {
         self.total += self.running(fd, now);
+        self.counted = now;
         self.clear = now;
         self.woke = None;
     }
@@ -267,5 +292,29 @@ mod tests {
         let n = rustix::io::read(&read, &mut [0; 65_536]).unwrap();
         blocked.after_read(n, read.as_fd(), pipe::capacity(&read).unwrap(), read_at);
         assert_eq!((n, blocked.total()), (40_000, Duration::ZERO));
+    }
+
+    /// The processor is lost between a read and the clock behind it, and the writer is
+    /// quick: what it waits from there on counts, and none of it twice.
+    #[test]
+    fn a_clock_that_is_read_late_misses_nothing() {
+        let (read, write) = pipe::pipe().unwrap();
+        let capacity = pipe::capacity(&read).unwrap();
+        let probe = FullProbe::new(write.as_fd()).unwrap();
+        let started = Instant::now();
+        let at = |millis| started + Duration::from_millis(millis);
+        let mut blocked = BlockedTime::new(Some(Arc::new(probe)), started);
+        let mut total = |wrote: usize, looked: u64, late: u64| {
+            rustix::io::write(&write, &vec![0; wrote]).unwrap();
+            blocked.before_read(at(looked));
+            let n = rustix::io::read(&read, &mut vec![0; capacity]).unwrap();
+            assert_eq!(n, wrote);
+            blocked.after_read(n, read.as_fd(), capacity, at(late));
+            blocked.total().as_millis()
+        };
+        assert_eq!(total(100, 10, 30), 0);
+        assert_eq!(total(capacity, 31, 32), 22);
+        assert_eq!(total(capacity, 40, 60), 50);
+        assert_eq!(total(capacity, 61, 62), 52);
     }
 }

@@ -64,8 +64,8 @@ impl Meter {
         state.blocked.is_suspected()
     }
 
-    pub(super) fn found_empty(&self, now: Instant) {
-        self.note(|state| state.blocked.found_empty(now));
+    pub(super) fn found_empty(&self, then: Instant) {
+        self.note(|state| state.blocked.found_empty(then));
     }
 
     pub(super) fn after_read(&self, n: usize, fd: BorrowedFd<'_>, capacity: usize, now: Instant) {

@@ -228,7 +228,8 @@ impl<M: Memory> Drain<M> {
             Some(rest) => max.min(usize::try_from(rest).unwrap_or(max)),
             None => max,
         };
-        let is_suspected = self.blocked.before_read(Instant::now());
+        let before = Instant::now();
+        let is_suspected = self.blocked.before_read(before);
         let (copies, words) = (self.copies.as_ref(), self.last_words.as_ref());
         let copy = |bytes: &[u8]| {
             copies.iter().for_each(|copies| copies.offer(bytes));
@@ -251,7 +252,7 @@ impl<M: Memory> Drain<M> {
         let n = match read {
             Ok(n) => n,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                self.blocked.found_empty(Instant::now());
+                self.blocked.found_empty(before);
                 if self.rest.is_some() {
                     self.end_before_end();
                     return Ok(DrainStep::End);

@@ -146,12 +146,13 @@ impl PipeReader {
 
 impl PipeMeter {
     fn read(&mut self, fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
-        self.blocked.before_read(Instant::now());
+        let before = Instant::now();
+        self.blocked.before_read(before);
         let asks = buffer.len();
         let n = match rustix::io::read(fd, buffer) {
             Ok(n) => n,
             Err(rustix::io::Errno::AGAIN) => {
-                self.blocked.found_empty(Instant::now());
+                self.blocked.found_empty(before);
                 return Err(io::ErrorKind::WouldBlock.into());
             }
             Err(error) => return Err(error.into()),
