@@ -59,13 +59,12 @@ class Child(Streams[Out, Err, In, Both]):
     def __init__(self, child: _child.Child[Any, Any, Any, Any]) -> None:
         self._child = child
         core = self._core = child._core
+        self._process: Process | None = None
         #: The ends of its queue, once they were asked for.
         self._receiver: Receiver | None = None
         self._sender: Sender | None = None
         #: The wait for the receiver that the child makes, while there is one.
         self._sending: ThreadCall | None = None
-        #: The process, for all that is not the child's alone.
-        self.process = Process._from_handle(core.process())
         #: The stream to its stdin, None unless that is a pipe.
         self.stdin = None
         #: The stream from its stdout, None unless that is a pipe.
@@ -422,6 +421,18 @@ class Child(Streams[Out, Err, In, Both]):
         """A monitor of its process: whether it is alive, for one load from memory."""
         return LivenessMonitor(self._child.monitor())
 
+    @property
+    def process(self) -> Process:
+        """The process, for all that is not the child's alone. As that of `procwright.Child`."""
+        process = self._process
+        if process is None:
+            process = self._process = Process._from_handle(self._handle)
+        return process
+
+    @property
+    def _handle(self) -> _core.ProcessHandle:
+        return self._child._handle
+
     def readiness_fd(self) -> int:
         """A descriptor that is readable once it has ended. It stays this object's."""
         return self._child.readiness_fd()
@@ -513,9 +524,7 @@ class Child(Streams[Out, Err, In, Both]):
 
             raise missing(self, name, AIO_CHILD, dir(Result), "(await child.result())")
 
-        __setattr__ = settable(
-            "AIO_CHILD", "process", "before", "stdin", "stdout", "stderr", "merged"
-        )
+        __setattr__ = settable("AIO_CHILD", "before", "stdin", "stdout", "stderr", "merged")
 
     def __repr__(self) -> str:
         return repr(self._child).replace("procwright.Child", "procwright.aio.Child", 1)

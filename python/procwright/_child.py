@@ -101,10 +101,9 @@ class Child(Streams[Out, Err, In, Both]):
         self._result: Result[Any, Any, Any] | None = None
         #: Tells in the report of a fake of the program that it plays.
         self._played: Callable[[_core.RawResult], None] | None = None
-        #: The process, for all that is not the child's alone.
-        self.process = Process._from_handle(core.process())
+        self._process: Process | None = None
         #: The number of the process, which is its own until the child has been waited for.
-        self.pid = self.process.pid
+        self.pid = core.process().pid
         streams = core.streams()
         #: The stream to its stdin, None unless that is a pipe.
         self.stdin = None
@@ -460,12 +459,28 @@ class Child(Streams[Out, Err, In, Both]):
             raise InvalidValue(f"{which} of the child are merged: iterate over child.merged")
         raise InvalidValue(f"{which} of the child cannot be read: spawn with PIPE")
 
+    @property
+    def process(self) -> Process:
+        """The process, for all that is not the child's alone.
+
+        Asked for while it lives, it keeps a descriptor for as long as this object is there.
+        """
+        process = self._process
+        if process is None:
+            process = self._process = Process._from_handle(self._handle)
+        return process
+
+    @property
+    def _handle(self) -> _core.ProcessHandle:
+        """The process to the core, which has no descriptor of it once it has been waited for."""
+        return self._core.process()
+
     def send_signal(self, sig: int | str) -> None:
         """Sends it a signal, by number or name. Nothing if it has ended."""
         sig = _core.checked_signal("sig", sig)
         if self.status is None:
             try:
-                self.process.send_signal(sig)
+                self._handle.signal(sig)
             except ProcessLookupError:
                 # The process has ended at this very moment.
                 return
@@ -744,7 +759,7 @@ class Child(Streams[Out, Err, In, Both]):
         The child in turn asks for its parent with `LivenessMonitor.of_parent()`, if it was
         spawned with `liveness=True`.
         """
-        return _core.LivenessMonitor(self.process)
+        return _core.LivenessMonitor(self)
 
     def readiness_fd(self) -> int:
         """A descriptor that is readable once it has ended. It stays this object's."""
@@ -764,7 +779,7 @@ class Child(Streams[Out, Err, In, Both]):
             raise missing(self, name, CHILD, dir(Result), "child.result()")
 
         __setattr__ = settable(
-            "CHILD", "args", "process", "pid", "before", "stdin", "stdout", "stderr", "merged"
+            "CHILD", "args", "pid", "before", "stdin", "stdout", "stderr", "merged"
         )
 
     def __repr__(self) -> str:

@@ -39,8 +39,11 @@ def _peer(peer: Any) -> _core.ProcessHandle:
     """The process that a monitor is to be of."""
     if isinstance(peer, _core.LivenessToken):
         raise bad_type("peer", peer, "a token is for the watched side, pass token.invite()")
+    if isinstance(own := getattr(peer, "_handle", None), _core.ProcessHandle):
+        # A process, or a child of ours.
+        return own
     if isinstance(own := getattr(peer, "process", None), AnyProcess):
-        # A child of ours, or another monitor.
+        # Another monitor.
         return own._handle
     if not isinstance(peer, (int, str)) and not hasattr(peer, "pid"):
         raise bad_type(

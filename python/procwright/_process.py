@@ -134,11 +134,11 @@ class AnyProcess:
         return self._handle.start_time()
 
     def readiness_fd(self) -> int:
-        """The pidfd, which is readable once it has ended. It stays this object's.
+        """A descriptor that is readable once it has ended: its pidfd. It stays this object's.
 
         Raises `io.UnsupportedOperation`, an `OSError`, where none could be had.
         """
-        fd = self._handle.pidfd()
+        fd = self._handle.readiness_fd()
         if fd is None:
             import io
 

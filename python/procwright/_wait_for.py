@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn, Protocol
 
     from ._keeper import Keeper
-    from ._process import AnyProcess
     from ._stream import Reader
     from ._types import Seconds
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
         _keeper: Keeper | None
 
         @property
-        def process(self) -> AnyProcess: ...
+        def _handle(self) -> _core.ProcessHandle: ...
         @property
         def returncode(self) -> int | None: ...
         def wait(self, timeout: Seconds | None) -> int | None: ...
@@ -122,7 +121,7 @@ def _steps(
             raise match_timeout(child.args, timeout, looked_for, lines, command, doing)
         fds = [one.binary.readiness_fd() for one in search.open]
         if not ended:
-            came = yield Sleep([*fds, child.process._handle], left)
+            came = yield Sleep([*fds, child._handle], left)
             ended = len(fds) in came
         elif child.returncode == 0:
             # The child was a launcher: a process that it has left behind may say it.

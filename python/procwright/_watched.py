@@ -25,9 +25,9 @@ def watched(thing: Any) -> _core._Watched:
     if isinstance(receiver := getattr(thing, "receiver", thing), _core.Receiver):
         # An ObjectReceiver has it, and that of an event loop.
         return receiver
-    if isinstance(own := getattr(thing, "process", None), AnyProcess):
+    if isinstance(own := getattr(thing, "_handle", None), _core.ProcessHandle):
         # A child of ours.
-        return own._handle
+        return own
     is_held = getattr(thing, "_is_held", None)
     if is_held is not None and (thing.closed or is_held()):
         # A stream of ours: what it has read already no descriptor tells of.

@@ -208,7 +208,7 @@ impl Child {
 
     /// The process, to ask about it, to signal it and to wait for it.
     fn process(&self) -> ProcessHandle {
-        ProcessHandle(self.child.process().clone())
+        ProcessHandle(self.child.process())
     }
 
     /// The streams that were not taken yet.

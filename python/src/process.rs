@@ -1,5 +1,6 @@
 //! Any process; `procwright/_process.py` wraps it.
 
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::time::UNIX_EPOCH;
@@ -124,8 +125,13 @@ impl ProcessHandle {
         ))
     }
 
-    fn pidfd(&self) -> Option<RawFd> {
-        self.0.pidfd().map(|fd| fd.as_raw_fd())
+    /// Readable once it has ended; none where no pidfd can be had.
+    fn readiness_fd(&self) -> PyResult<Option<RawFd>> {
+        match self.0.readiness() {
+            Ok(fd) => Ok(Some(fd.as_raw_fd())),
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn same(&self, other: &Bound<'_, ProcessHandle>) -> bool {

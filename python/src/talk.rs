@@ -117,7 +117,7 @@ impl Talk {
                 put.keep(place + 1, stream.map(TalkMember::Stream))?;
             }
             let is_for_process = next.as_ref().is_some_and(|next| next.is_for_process);
-            let process = is_for_process.then(|| TalkMember::Process(child.process().clone()));
+            let process = is_for_process.then(|| TalkMember::Process(child.process()));
             put.keep(PROCESS, process)?;
             put.replace_news(next.as_ref())
         });

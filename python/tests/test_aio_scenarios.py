@@ -133,6 +133,28 @@ def test_signals_interrupt_nothing(on):
         signal.signal(signal.SIGALRM, before)
 
 
+@pytest.mark.parametrize("way", ["wait", "communicate", "result"])
+def test_who_is_over_holds_no_descriptor(on, way):
+    async def over():
+        child = await aio.spawn(["sh", "-c", "exit 3"])
+        await getattr(child, way)()
+        return child
+
+    async def main():
+        first = await over()
+        before = descriptors()
+        kept = [await over() for _ in range(5)]
+        comes_back(before)
+        for child in [first, *kept]:
+            assert await child.wait() == 3
+            assert child.process is child.process
+            assert child.process.returncode == 3
+            assert (await child.process.wait()).returncode == 3
+            await anyio.wait_readable(child.readiness_fd())
+
+    on(main)
+
+
 def test_no_descriptor_is_left(on, tmp_path):
     no_program = tmp_path / "no program"
     no_program.write_text("")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import select
 import signal
 import subprocess
 import threading
@@ -299,6 +300,43 @@ def test_wait_for_children_on_a_loop(child):
         return waited.done == [it] and it.returncode
 
     assert asyncio.run(main()) == 0
+
+
+@pytest.mark.parametrize("way", ["wait", "communicate", "result", "stop", "read"])
+def test_who_is_over_holds_no_descriptor(child, way):
+    def over():
+        it = spawn([child, "exit", "3"])
+        if way == "read":
+            it.stdout.read()
+            it.stderr.read()
+            it.wait()
+        else:
+            getattr(it, way)()
+        return it
+
+    # What the first use leaves for the next.
+    first = over()
+    first.wait()
+    before = descriptors()
+    kept = [over() for _ in range(5)]
+    comes_back(before)
+    for it in kept:
+        it.send_signal("TERM")
+        assert not it.monitor().alive()
+        assert list(procwright.wait([it]).done) == [it]
+        assert it.process is it.process
+        assert (it.process.returncode, it.process.pid) == (it.returncode, it.pid)
+        with pytest.raises(ProcessLookupError):
+            it.process.terminate()
+        assert select.select([it.readiness_fd()], [], [], 0)[0]
+
+
+def test_a_process_that_was_asked_for_keeps_its_descriptor(child):
+    it = spawn([child, "exit", "3"])
+    number = it.readiness_fd()
+    assert it.wait() == 3
+    assert it.readiness_fd() == number
+    assert os.readlink(f"/proc/self/fd/{number}") in ("anon_inode:[pidfd]", "pidfd:")
 
 
 def test_readiness_of_a_child(child):

@@ -3,6 +3,34 @@
 require_relative "helper"
 
 class TestSpawn < Minitest::Test
+  {
+    "wait" => :wait.to_proc, "communicate" => :communicate.to_proc, "result" => :result.to_proc,
+    "stop" => :stop.to_proc, "read" => ->(child) { child.stdout.read && child.stderr.read && child.wait },
+    "wait for several" => ->(child) { Procwright.wait([child]) && child.wait }
+  }.each do |name, way|
+    define_method(:"test_who_is_over_holds_no_descriptor: #{name}") do
+      over = -> { Procwright.spawn(CHILD, "exit", "3").tap(&way) }
+      first = over.call
+      # What the collector would close tells nothing.
+      GC.start
+      GC.disable
+      before = fds
+      kept = Array.new(20) { over.call }
+      eventually { fds < before + 10 }
+      [first, *kept].each do |child|
+        child.signal("TERM")
+        assert_same child.process, child.process
+        assert_equal [3, child.pid, nil], [child.process.status.exitstatus, child.process.pid, child.process.pidfd]
+        assert_raises(Procwright::NoSuchProcess) { child.process.signal("TERM") }
+        refute_predicate child.monitor, :alive?
+        readable, = IO.select([IO.for_fd(child.readiness_fd, autoclose: false)], nil, nil, 0)
+        refute_nil readable
+      end
+    ensure
+      GC.enable
+    end
+  end
+
   def test_a_conversation
     Procwright.spawn(CHILD, "cat", stdin: :pipe) do |child|
       3.times do |n|

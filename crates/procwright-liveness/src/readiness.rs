@@ -44,12 +44,7 @@ impl Monitor {
     /// there.
     pub fn readiness_fd(&self) -> io::Result<BorrowedFd<'_>> {
         match &self.source {
-            MonitorSource::Process { process, .. } => process.pidfd().ok_or_else(|| {
-                io::Error::new(
-                    io::ErrorKind::Unsupported,
-                    "no pidfd can be had of this process",
-                )
-            }),
+            MonitorSource::Process { process, .. } => process.readiness(),
             MonitorSource::Token { .. } => Ok(self.futex_watch()?.ended.as_fd()),
         }
     }

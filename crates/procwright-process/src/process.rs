@@ -17,6 +17,7 @@ use crate::wait::{self, Awaits, Event, Mechanism, WaitSet, Waitable, Want};
 use procwright_os::Invalid;
 use procwright_os::fork::OnceBox;
 use procwright_os::time::{Deadline, Timeout};
+use procwright_os::wake::Wake;
 use procwright_os::{pidfd, poll, proc, wait as sys};
 
 /// A process, whoever started it.
@@ -53,6 +54,8 @@ struct Inner {
     watched: ProcessHandle,
     /// How it ended, once that is known or never will be.
     exit: OnceBox<Exit>,
+    /// What an event loop gets in the place of the pidfd, when it has ended and has none.
+    rung: OnceBox<Wake>,
 }
 
 /// A descriptor that a stop watches as well, and what is done when it is readable: true
@@ -419,6 +422,12 @@ impl Process {
         watched.duplicate().unwrap_or_else(|_| watched.by_number())
     }
 
+    /// This process by number and start time alone, without a descriptor.
+    #[doc(hidden)]
+    pub fn by_number(&self) -> Process {
+        Process::from(self.0.watched.by_number())
+    }
+
     /// The internal identity, with the start time.
     #[doc(hidden)]
     pub fn proc_id(&self) -> ProcId {
@@ -461,6 +470,49 @@ impl Process {
     /// The pidfd, readable once the process has ended; none where none could be had.
     pub fn pidfd(&self) -> Option<BorrowedFd<'_>> {
         self.0.watched.pidfd()
+    }
+
+    /// A descriptor that is readable once it has ended, for event loops: the pidfd, or that of an
+    /// event of its own where it has ended and has none, as a
+    /// child that was waited for.
+    ///
+    /// # Errors
+    /// `Unsupported` while it is alive and there is no pidfd, which a
+    /// [`WaitSet`](crate::wait::WaitSet) can wait for all the same. When no descriptor is left.
+    #[doc(alias = "pidfd_open")]
+    pub fn readiness(&self) -> io::Result<BorrowedFd<'_>> {
+        if let Some(fd) = self.pidfd().or_else(|| self.0.rung.get().map(AsFd::as_fd)) {
+            return Ok(fd);
+        }
+        if self.is_alive() {
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "no pidfd can be had of this process",
+            ));
+        }
+        let rung = Wake::new()?;
+        rung.ring();
+        Ok(self.0.rung.get_or_insert(rung).as_fd())
+    }
+
+    /// This process without its descriptor, once that serves nobody any more: it is reaped, its
+    /// end is known, and a group that it has led, which a stop finds by the descriptor, has no
+    /// member left. None before, and where it has no descriptor.
+    #[doc(hidden)]
+    pub fn without_pidfd(&self) -> Option<Process> {
+        let fd = self.pidfd()?;
+        let exit = *self.0.exit.get()?;
+        // Whoever may not be signalled is there, too.
+        let has_group = match pidfd::send_group(fd, 0) {
+            Ok(()) => true,
+            Err(error) => Errno::from_io_error(&error) == Some(Errno::PERM),
+        };
+        if has_group || !self.0.watched.is_reaped() {
+            return None;
+        }
+        let without = Process::from(self.0.watched.reaped());
+        without.0.exit.get_or_insert(exit);
+        Some(without)
     }
 
     /// Waits until the zombies among `ended` whose status can be known only after their
@@ -523,6 +575,7 @@ impl From<ProcessHandle> for Process {
         Process(Arc::new(Inner {
             watched,
             exit: OnceBox::new(),
+            rung: OnceBox::new(),
         }))
     }
 }

@@ -4,13 +4,15 @@ mod common;
 
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 use test_support::alone;
 
-use common::{Census, child, shown, sys};
-use procwright::process::{Signal, Stop};
-use procwright::{Cancel, Command, Error, Sink, Stdin};
+use common::{Census, child, eventually, shown, sys};
+use procwright::process::{Exit, ProcessError, Signal, Stop};
+use procwright::wait::{Event, Want};
+use procwright::{Cancel, Command, Error, Sink, Stdin, WaitSet};
 use serde_json::Value;
 
 struct Files(tempfile::TempDir);
@@ -293,5 +295,54 @@ alone! {
         assert_eq!(Census::now().fds.len(), before.fds.len() + 1);
         drop(cancel);
         before.unchanged();
+    }
+}
+
+alone! {
+    fn who_is_over_has_no_descriptor() {
+        let streamless = || {
+            let command = child(&["exit", "3"]).stdin(Stdin::Null);
+            command.stdout(Sink::Null).stderr(Sink::Null).spawn().unwrap()
+        };
+        let ended = Some(Exit::Code(3));
+        assert_eq!(streamless().wait(None).unwrap(), ended);
+        let before = Census::now();
+        let (waited, asked, stopped) = (streamless(), streamless(), streamless());
+        let kept = asked.process();
+        assert!(kept.pidfd().is_some());
+        assert_eq!(waited.wait(None).unwrap(), ended);
+        eventually(|| asked.try_wait() == ended);
+        sys::wait_for_end(stopped.process().pidfd().unwrap().as_fd());
+        assert_eq!(stopped.stop(), []);
+        // That of the handle which was kept is its own.
+        assert!(kept.pidfd().is_some() && kept == asked.process());
+        drop(kept);
+        before.comes_back();
+        for child in [&waited, &asked, &stopped] {
+            let process = child.process();
+            assert!(process.pidfd().is_none() && !process.is_alive());
+            assert_eq!([process.exit(), process.wait(None).unwrap(), child.try_wait()], [ended; 3]);
+            assert!(matches!(process.signal(Signal::TERM), Err(ProcessError::Gone(_))));
+            assert!(matches!(child.signal(Signal::TERM), Err(ProcessError::Gone(_))));
+            assert!(matches!(process.name(), Err(ProcessError::Gone(_))));
+            assert_eq!(child.stop(), []);
+            assert!(!child.monitor().unwrap().alive());
+            let mut set = WaitSet::new().unwrap();
+            set.add(child, Event::Exited).unwrap();
+            assert_eq!(set.wait(Want::All, None).unwrap().ended.len(), 1);
+        }
+    }
+}
+
+alone! {
+    fn in_a_set_a_child_keeps_its_descriptor() {
+        let child = child(&["exit", "3"]).stdout(Sink::Null).stderr(Sink::Null).spawn().unwrap();
+        let mut set = WaitSet::new().unwrap();
+        set.add(&child, Event::Exited).unwrap();
+        assert_eq!(child.wait(None).unwrap(), Some(Exit::Code(3)));
+        assert!(child.process().pidfd().is_none());
+        // The set takes out what it has put in.
+        assert_eq!(set.wait(Want::All, None).unwrap().ended.len(), 1);
+        assert_eq!(set.wait(Want::All, Duration::ZERO).unwrap().ended.len(), 0);
     }
 }

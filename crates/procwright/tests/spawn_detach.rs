@@ -94,7 +94,7 @@ fn a_child_that_is_stopped_in_the_background_can_say_its_last_words() {
     let mut stdout = spawned.stdout.take().unwrap();
     let mut ready = [0; 6];
     stdout.read_exact(&mut ready).unwrap();
-    let process = spawned.process().clone();
+    let process = spawned.process();
     // The shell says there that a program of its own was terminated.
     let stderr = spawned.stderr.take();
     assert!(spawned.stop_in_background((stdout, stderr)));
@@ -133,7 +133,7 @@ fn who_has_let_go_of_one_of_two_outputs_is_stopped_in_the_background() {
             true => read_out(stderr),
             false => read_out(stdout),
         }
-        let process = spawned.process().clone();
+        let process = spawned.process();
         assert!(spawned.stop_in_background(()));
         drop(spawned);
         process.wait(None).unwrap();

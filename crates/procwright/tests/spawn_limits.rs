@@ -331,7 +331,7 @@ alone! {
     fn a_child_that_nobody_holds_is_stopped_in_its_time() {
         let before = Census::now();
         let mut dropped = child(&["sleep-forever", "--print-ready"]).timeout(SOON).stop(soon()).spawn().unwrap();
-        let process = dropped.process().clone();
+        let process = dropped.process();
         drop(dropped.stdin.take());
         drop(dropped);
         assert!(process.wait(None).unwrap().is_some());

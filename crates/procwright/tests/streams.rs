@@ -282,7 +282,7 @@ fn what_cannot_be_merged_is_refused_before_anything_starts() {
 }
 
 alone! {
-    fn a_child_that_is_over_keeps_one_descriptor_and_no_memory() {
+    fn a_child_that_is_over_keeps_no_descriptor_and_no_memory() {
         let before = Census::now();
         for overflow in [Some(Overflow::default()), None] {
             let mut cat = child(&["cat"]).stdin(Stdin::Pipe).spawn_with(overflow).unwrap();
@@ -301,8 +301,7 @@ alone! {
                 assert_eq!(ends.map(|end| end.join().unwrap()), [100_000, 0]);
             });
             assert_eq!(cat.wait(None).unwrap(), Some(Exit::Code(0)));
-            // The pidfd is kept, for callers that wait or ask for the process. A bare
-            // pipe is kept as well, until its reader is closed.
+            // A bare pipe is kept until its reader is closed.
             let streams = [&cat.stdout, &cat.stderr].map(|stream| stream.as_ref().unwrap().clone());
             let kept = |streams: &[Reader]| {
                 eventually(|| common::threads() == before.threads);
@@ -310,13 +309,13 @@ alone! {
                 common::fds().len() - before.fds.len()
             };
             if overflow.is_some() {
-                assert_eq!(kept(&[]), 1, "{:?}", common::fds());
+                assert_eq!(kept(&[]), 0, "{:?}", common::fds());
                 let memory = streams.each_ref().map(|stream| stream.figures().unwrap().memory_bytes);
                 assert_eq!(memory, [0, 0]);
             }
             let report = cat.report().unwrap();
             assert!(report.stdout_info.unwrap().complete);
-            assert!(kept(&streams) <= 3, "{:?}", common::fds());
+            assert!(kept(&streams) <= 2, "{:?}", common::fds());
             drop((cat, streams));
         }
         before.comes_back();

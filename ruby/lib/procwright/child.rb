@@ -79,8 +79,6 @@ module Procwright
 
     # @return [Array<String>] the program and its arguments
     attr_reader :argv
-    # @return [Process]
-    attr_reader :process
     # @return [Integer] the child's number, which no other process gets until it has been waited for
     attr_reader :pid
     # @return [Stream, nil] nil unless it is a pipe
@@ -105,8 +103,7 @@ module Procwright
         end
       end
       adopt
-      @process = Process.of(@native.process)
-      @event_caller&.close_with(readiness_fd) if readiness_fd
+      @event_caller.close_with(readiness_fd) if @event_caller && readiness_fd
       @pid = @native.pid
       @on_timeout = options[:on_timeout]
       make_streams(encodings, bare: overflow.policy == :block, terminal: options[:pty])
@@ -208,7 +205,7 @@ module Procwright
       # A name that does not exist is refused for an ended child, too.
       name = Native.signal_name(Arguments.signal("signal", signal))
       if status.nil?
-        @process.signal(name)
+        @native.signal(name)
         # Whoever forgets it now has ended it.
         Keeper.leave(self) if name == "KILL"
       end
@@ -298,11 +295,16 @@ module Procwright
     # @return [LivenessMonitor]
     def monitor = LivenessMonitor.new(self)
 
+    # The process, for all that is not the child's alone. Asked for while it lives, it keeps a
+    # descriptor for as long as this object is there.
+    # @return [Process]
+    def process = @process ||= Process.of(@native.process)
+
     # @return [Integer] a descriptor that is readable once it has ended; this object's
-    def readiness_fd = @process.pidfd
+    def readiness_fd = process.native.readiness_fd
 
     # @private
-    def awaited = @process.native
+    def awaited = @native.awaited
 
     def inspect
       status = self.status
@@ -399,7 +401,9 @@ module Procwright
       # because its output is unread ({Stalled}) is found out only by the core's wait.
       deadline = Deadline.new(seconds)
       within = [seconds, @stall_after].compact.min
-      has_ended = Fibers.readable?(readiness_fd, within)
+      # The descriptor is that of the process, which stays for as long as it is looked at.
+      process = @native.process
+      has_ended = Fibers.readable?(process.readiness_fd, within)
       if has_ended || within == seconds
         parts = @native.wait(0)
         # One that is stopped for a limit is waited for until all of its processes are.

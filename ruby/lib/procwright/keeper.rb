@@ -32,7 +32,7 @@ module Procwright
         nil
       end
 
-      def ended? = !@native.process.alive?
+      def ended? = !@native.alive?
 
       # Waits until the stop that is under way is over.
       def wait = @native.stop(nil)

@@ -152,6 +152,7 @@ module Procwright
                 when LivenessInvitation then Native::Monitor.accept(peer.native)
                 when LivenessToken
                   Arguments.refuse("peer", peer, "a token is for the watched side, pass token.invite")
+                when Process::Owner then Native::Monitor.of_process(peer.awaited)
                 else Native::Monitor.of_process(Process.new(peer).native)
                 end
     end

@@ -6,7 +6,8 @@ module Procwright
   class Process
     include Waitable
 
-    # Included by objects whose `process` {Process.new} takes: a {Child}, which stands above.
+    # Included by objects whose `process` {Process.new} takes, and whose `awaited` is a handle of it
+    # that keeps no descriptor: a {Child}, which stands above.
     # @private
     module Owner; end
 

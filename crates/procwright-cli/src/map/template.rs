@@ -59,7 +59,8 @@ const REFUSED: [(&[u8], &str); 8] = [
     ),
     (
         b"##",
-        "the number of all commands, which is not known before the last",
+        "the number of all commands, which is not known before the last; a shell counts the lines \
+         of FILE before: procwright map echo {#} of \"$(wc -l < FILE)\": {} :::: FILE",
     ),
     (b"..", "the item without two extensions"),
     (b"...", "the item without three extensions"),

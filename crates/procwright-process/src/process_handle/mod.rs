@@ -61,6 +61,9 @@ pub struct ProcessHandle {
     /// moment before anything else shows it. The status is that of `wait(2)`, none if
     /// it was not told.
     told: OnceBox<Option<i32>>,
+    /// Whether whoever has made the handle knows that the process is reaped: nothing is
+    /// asked by its number any more, which may be anybody's.
+    known_reaped: bool,
 }
 
 impl ProcessHandle {
@@ -115,6 +118,7 @@ impl ProcessHandle {
     /// still has its number now, so it had it then.
     fn check_read_by_number(&self, without_pidfd: impl FnOnce() -> bool) -> io::Result<()> {
         let right = match self.pidfd() {
+            _ if self.known_reaped => false,
             Some(fd) => !is_reaped(fd),
             None => without_pidfd(),
         };
@@ -128,6 +132,7 @@ impl ProcessHandle {
     /// Whether its parent has collected its status, so that its number is free.
     pub(crate) fn is_reaped(&self) -> bool {
         match self.pidfd() {
+            _ if self.known_reaped => true,
             Some(fd) => is_reaped(fd),
             None => match self.shown() {
                 Shown::Other => true,
@@ -140,7 +145,7 @@ impl ProcessHandle {
 
     /// Whether it has ended; it may be a zombie. False if that cannot be learned.
     pub(crate) fn has_exited(&self) -> bool {
-        if self.told.get().is_some() {
+        if self.known_reaped || self.told.get().is_some() {
             return true;
         }
         let told = self.pidfd().map(pidfd::has_exited);
@@ -158,6 +163,9 @@ impl ProcessHandle {
 
     /// Reads what `/proc` shows under the number.
     fn shown(&self) -> Shown {
+        if self.known_reaped {
+            return Shown::Other;
+        }
         match proc::stat(self.id.pid()) {
             Ok(stat) if self.id.start_ticks() > 0 && !self.id.is(&stat) => Shown::Other,
             Ok(stat) => Shown::This(stat),
@@ -194,4 +202,24 @@ fn is_reaped(pidfd: BorrowedFd<'_>) -> bool {
 
 fn no_such_process() -> io::Error {
     Errno::SRCH.into()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::Signal;
+
+    /// The number of one that is reaped is anybody's, and so is told of a process that lives.
+    #[test]
+    fn of_what_is_known_to_be_reaped_nothing_is_asked_by_number() {
+        let own = rustix::process::getpid().as_raw_pid();
+        let reaped = ProcessHandle::open(own).unwrap().reaped();
+        assert!(reaped.pidfd().is_none() && reaped.is_reaped() && reaped.has_exited());
+        assert!(matches!(reaped.pidfd_now(), Ok(None)));
+        let gone = |error: io::Error| Errno::from_io_error(&error) == Some(Errno::SRCH);
+        assert!(gone(reaped.stat().unwrap_err()) && gone(reaped.exe().unwrap_err()));
+        assert!(gone(reaped.signal(Signal::CONT).unwrap_err()));
+        assert!(gone(reaped.may_signal().unwrap_err()));
+        assert!(reaped.duplicate().unwrap().is_reaped());
+    }
 }

@@ -26,6 +26,7 @@ impl ProcessHandle {
             pidfd: None,
             child_of: None,
             told: OnceBox::new(),
+            known_reaped: false,
         };
         // 1. The descriptor means the process that has the number now.
         let pidfd = match pidfd::open_briefly(stat.pid) {
@@ -55,6 +56,7 @@ impl ProcessHandle {
             pidfd: Some(pidfd),
             child_of: None,
             told: OnceBox::new(),
+            known_reaped: false,
         };
         Some((handle, again))
     }
@@ -93,6 +95,7 @@ impl ProcessHandle {
             pidfd: Some(pidfd),
             child_of: None,
             told: OnceBox::new(),
+            known_reaped: false,
         }
     }
 
@@ -119,6 +122,7 @@ impl ProcessHandle {
             pidfd: None,
             child_of: own_child.then(std::process::id),
             told: OnceBox::new(),
+            known_reaped: false,
         })
     }
 
@@ -131,19 +135,26 @@ impl ProcessHandle {
             pidfd,
             child_of: Some(std::process::id()),
             told: OnceBox::new(),
+            known_reaped: false,
         }
     }
 
     /// Opens a pidfd of it; none once it is reaped. It may be had now where it was
     /// refused before.
     pub(crate) fn pidfd_now(&self) -> Result<Option<OwnedFd>, NoPidfd> {
-        self.check_opened(pidfd::open(self.id.pid()))
+        match self.known_reaped {
+            true => Ok(None),
+            false => self.check_opened(pidfd::open(self.id.pid())),
+        }
     }
 
     /// Opens a pidfd of it for one call, even if that takes the last descriptor; none
     /// once it is reaped.
     pub(super) fn pidfd_briefly(&self) -> Result<Option<OwnedFd>, NoPidfd> {
-        self.check_opened(pidfd::open_briefly(self.id.pid()))
+        match self.known_reaped {
+            true => Ok(None),
+            false => self.check_opened(pidfd::open_briefly(self.id.pid())),
+        }
     }
 
     fn check_opened(&self, opened: Result<OwnedFd, OpenError>) -> Result<Option<OwnedFd>, NoPidfd> {
@@ -180,6 +191,15 @@ impl ProcessHandle {
             pidfd: None,
             child_of: self.child_of,
             told: self.told.clone(),
+            known_reaped: self.known_reaped,
+        }
+    }
+
+    /// A handle that needs no descriptor, of a process that is known to be reaped.
+    pub(crate) fn reaped(&self) -> ProcessHandle {
+        ProcessHandle {
+            known_reaped: true,
+            ..self.by_number()
         }
     }
 
@@ -199,6 +219,7 @@ impl ProcessHandle {
             pidfd: self.pidfd().map(|fd| fd.try_clone_to_owned()).transpose()?,
             child_of: self.child_of,
             told: self.told.clone(),
+            known_reaped: self.known_reaped,
         })
     }
 }

@@ -26,6 +26,7 @@ use crate::terminal::Size;
 use crate::trace::Trace;
 use procwright_liveness::{self, Monitor};
 use procwright_os::fd;
+use procwright_os::fork::OnceBox;
 use procwright_os::sync::Mutex;
 use procwright_process::holders::{Holders, RunPipe};
 use procwright_process::wait::{Awaits, Waitable};
@@ -76,6 +77,9 @@ pub struct Child {
     /// The master of its terminal, if it has one of its own.
     pty_master: Option<Arc<PtyMaster>>,
     pub(super) channel: Mutex<OurEnd>,
+    /// The process as it was put into a set, which may look at its descriptor for as long as
+    /// this is in there.
+    awaited: OnceBox<Process>,
 }
 
 /// The time that a program that nobody has any more, or a pipeline, gets to end which has closed
@@ -182,6 +186,7 @@ pub(crate) fn spawn(
     }
     let shared = SharedChild::new(
         running,
+        process,
         started,
         pipes,
         spec.stop,
@@ -211,6 +216,7 @@ pub(crate) fn spawn(
         last_words_of: spec.last_words_of(),
         pty_master,
         channel: Mutex::new(channel),
+        awaited: OnceBox::new(),
     })
 }
 
@@ -257,7 +263,7 @@ impl Child {
     /// Its number, which stays its own until it has been waited for.
     #[doc(alias = "id")]
     pub fn pid(&self) -> i32 {
-        self.shared.process.pid()
+        self.shared.pid()
     }
 
     /// False in a fork of the process that has started it, which has no part in it: it stops
@@ -267,9 +273,10 @@ impl Child {
         self.shared.is_ours()
     }
 
-    /// The process, to put into a [`WaitSet`](crate::WaitSet) or to keep.
-    pub fn process(&self) -> &Process {
-        &self.shared.process
+    /// The process, to put into a [`WaitSet`](crate::WaitSet) or to keep. It has a pidfd while
+    /// it is not reaped; what was kept since then has one until it is dropped.
+    pub fn process(&self) -> Process {
+        self.shared.process()
     }
 
     /// Watches it: [`Monitor::alive`] is one load. The monitor needs nothing of the
@@ -292,7 +299,7 @@ impl Child {
     /// # Errors
     /// When there is no memory, descriptor or thread left.
     pub fn monitor(&self) -> Result<Monitor, procwright_liveness::Error> {
-        Monitor::of_process(&self.shared.process)
+        Monitor::of_process(&self.process())
     }
 
     /// How it ended, none while it is alive. Does not wait. Reaps it, unless processes of a
@@ -311,7 +318,7 @@ impl Child {
     #[doc(alias = "kill")]
     #[doc(alias = "send_signal")]
     pub fn signal(&self, signal: Signal) -> Result<(), ProcessError> {
-        self.shared.process.signal(signal)
+        self.process().signal(signal)
     }
 
     /// Ends it as its [`Stop`] says, reaps it, and returns the processes that could not
@@ -387,7 +394,7 @@ impl Child {
         match open.count() {
             0 if captured > 0 => return false,
             open if open < captured => {
-                let ended = self.shared.process.wait(ABOUT_TO_END);
+                let ended = self.process().wait(ABOUT_TO_END);
                 if matches!(ended, Ok(Some(_))) {
                     return false;
                 }
@@ -401,7 +408,7 @@ impl Child {
             drop(kept);
         };
         if procwright_os::thread::spawn_quiet("procwright-stop", work).is_err() {
-            let _ = self.shared.process.signal(stop.signal());
+            let _ = self.process().signal(stop.signal());
         }
         true
     }
@@ -547,6 +554,6 @@ impl Child {
 /// Waits until it has ended.
 impl Waitable for Child {
     fn awaits(&self) -> Awaits<'_> {
-        self.shared.process.awaits()
+        self.awaited.get_or_init(|| self.process()).awaits()
     }
 }

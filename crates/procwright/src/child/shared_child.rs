@@ -30,7 +30,13 @@ pub(super) struct SharedChild {
     /// The process whose child it is. A fork of that neither stops it nor waits for a lock
     /// of `running`, whose owner it may not have.
     owner: ForkId,
-    pub(super) process: Process,
+    /// The process. Without its descriptor once that is of no use: children are kept for long
+    /// by those who have many, and hold none when they are over. Locked for as long as it takes
+    /// to clone or to replace it.
+    process: Mutex<Process>,
+    /// The process by its number, which needs no lock and no descriptor: who it is, and for a
+    /// fork in which nobody may ever unlock the other.
+    by_number: Process,
     running: Mutex<ChildProcess>,
     /// The trace of `running`, which needs no lock: a stop holds that for long.
     trace: Trace,
@@ -79,6 +85,7 @@ pub(crate) struct ChildEnd {
 impl SharedChild {
     pub(super) fn new(
         running: ChildProcess,
+        process: Process,
         started: Instant,
         pipes: Vec<RunPipe>,
         stop: Stop,
@@ -87,7 +94,8 @@ impl SharedChild {
     ) -> SharedChild {
         SharedChild {
             owner: ForkId::current(),
-            process: running.process(),
+            by_number: process.by_number(),
+            process: Mutex::new(process),
             trace: running.trace(),
             session: running.session(),
             running: Mutex::new(running.hand_out()),
@@ -104,17 +112,46 @@ impl SharedChild {
         }
     }
 
+    /// The process; its clones are one.
+    pub(super) fn process(&self) -> Process {
+        match self.is_ours() {
+            true => self.process.lock().clone(),
+            // A thread that the fork does not have may have the lock.
+            false => match self.process.try_lock() {
+                Some(process) => process.clone(),
+                None => self.by_number.clone(),
+            },
+        }
+    }
+
+    pub(super) fn pid(&self) -> i32 {
+        self.by_number.pid()
+    }
+
     /// How it ended, none while it is alive. Does not wait. Reaps it, unless it has left
     /// processes that are found by its number.
     pub(super) fn try_wait(&self) -> Option<Exit> {
         // The process is asked first, so that its clones know it too.
-        let exit = self.process.exit()?;
+        let exit = self.process().exit()?;
         let Some(mut running) = self.try_running() else {
             // Another thread is stopping it, and will reap it.
             return Some(exit);
         };
         running.note_end();
+        self.let_go(&running);
         running.ended().map(|(exit, _)| exit)
+    }
+
+    /// Closes the descriptor of the process once it is reaped.
+    fn let_go(&self, running: &ChildProcess) {
+        if running.pidfd().is_some() || !self.is_ours() {
+            return;
+        }
+        let without = self.process().without_pidfd();
+        if let Some(without) = without {
+            // The last clone closes the descriptor, and not under the lock.
+            let _with = std::mem::replace(&mut *self.process.lock(), without);
+        }
     }
 
     /// Stops it; see [`Child::stop`](super::Child::stop).
@@ -139,30 +176,32 @@ impl SharedChild {
         };
         let trace = running.trace();
         trace.say(|| format!("stop: {stop}"));
-        if self.process.exit().is_none() {
+        let process = self.process();
+        if process.exit().is_none() {
             // Before the first signal: who sees the program end by that, in another thread, is
             // to know why.
             self.was_cut_short.store(true, Ordering::SeqCst);
         }
         let target = self.stop_target(self.pipes.clone());
-        let survivors = self.process.stop_all(stop, target, beside);
+        let survivors = process.stop_all(stop, target, beside);
         for survivor in &survivors {
             trace.say(|| format!("left: {survivor}"));
         }
         // Clones of the process learn the status here, before it is gone.
-        let _ = self.process.exit();
+        let _ = process.exit();
         // What is left of its group is found by the next stop.
         match survivors.is_empty() && stop.scope() != Scope::Process {
             true => running.collect(),
             false => running.note_end(),
         };
+        self.let_go(&running);
         *self.stopped.lock() = Some(survivors.clone());
         survivors
     }
 
     fn stop_target(&self, pipes: Vec<RunPipe>) -> StopTarget {
         StopTarget {
-            root: self.process.proc_id(),
+            root: self.by_number.proc_id(),
             pipes,
             session: self.session,
             orphans: Orphans::Unknown,
@@ -235,7 +274,8 @@ impl SharedChild {
         running.keep_number(true);
         // The handle of the start, and none by number: it may have been reaped, and its number
         // be a stranger's. Its descriptor tells of its group even then.
-        let root = || Some(self.process.handle());
+        let process = self.process();
+        let root = || Some(process.handle());
         let target = self.stop_target(open.to_vec());
         let mut machine = Stopping::prepare(self.stop, target.clone(), root());
         let before = Before::first_signal_of(&machine, target, root(), open);
@@ -257,13 +297,14 @@ impl SharedChild {
             self.trace.say(|| format!("left: {survivor}"));
         }
         // Clones of the process learn the status here, before it is gone.
-        let _ = self.process.exit();
+        let _ = self.process().exit();
         let mut running = self.running();
         running.keep_number(false);
         match past.survivors.is_empty() && self.stop.scope() != Scope::Process {
             true => running.collect(),
             false => running.note_end(),
         };
+        self.let_go(&running);
         drop(running);
         if let Some(limit_stop) = &self.limit_stop {
             limit_stop.end(past);
@@ -275,9 +316,9 @@ impl SharedChild {
     pub(super) fn processes(&self, open: PerStream<bool>) -> (Before, Vec<RunPipe>, u64) {
         let is_open = |pipe: &&RunPipe| stream_of(pipe).is_none_or(|stream| open[stream]);
         let pipes: Vec<RunPipe> = self.pipes.iter().filter(is_open).cloned().collect();
-        let root = self.is_ours().then(|| self.process.handle());
+        let root = self.is_ours().then(|| self.process().handle());
         let before = Before::now(self.stop_target(pipes.clone()), root, &pipes);
-        (before, pipes, self.process.proc_id().start_ticks())
+        (before, pipes, self.by_number.proc_id().start_ticks())
     }
 
     /// Notes who holds the streams, which end with the program: those whose `open` says that
@@ -293,7 +334,7 @@ impl SharedChild {
     pub(super) fn holders(&self, open: PerStream<bool>) -> Option<PerStream<Option<Holders>>> {
         let is_open = |pipe: &&RunPipe| stream_of(pipe).is_some_and(|stream| open[stream]);
         let pipes: Vec<RunPipe> = self.pipes.iter().filter(is_open).cloned().collect();
-        let started = self.process.proc_id().start_ticks();
+        let started = self.by_number.proc_id().start_ticks();
         (!pipes.is_empty()).then(|| writers_of(&pipes, started))
     }
 
@@ -323,10 +364,10 @@ impl SharedChild {
 
     /// What a stop in a fork leaves: the program, if it lives. It is the parent's to stop.
     fn left_to_parent(&self) -> Vec<Survivor> {
-        if self.process.exit().is_some() {
+        if self.process().exit().is_some() {
             return Vec::new();
         }
-        let pid = self.process.pid();
+        let pid = self.pid();
         let (name, state) = match proc::stat(pid) {
             Ok(stat) => (stat.name.to_string(), stat.state),
             Err(_) => ("?".to_owned(), '?'),

@@ -84,7 +84,7 @@ impl PreparedFeed {
         let target = FeedTarget {
             stdin,
             child: Arc::downgrade(child),
-            process: child.process.clone(),
+            process: child.process(),
         };
         if let Some(to) = self.0 {
             // The thread waits for it.

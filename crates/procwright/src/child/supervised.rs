@@ -298,7 +298,7 @@ impl SupervisedChild {
         }
         if self.next_examination().reached(now) {
             let news = self.news.clone();
-            let pid = self.child.process.pid();
+            let pid = self.child.pid();
             self.looks.begin(vec![pid], Ok(move || news.tell()), now);
         }
         self.next_examination()
@@ -318,7 +318,7 @@ impl SupervisedChild {
     /// the time at which it is.
     fn look_for_input_wanted(&mut self, now: Instant) -> Deadline {
         let latest = self.last_heard();
-        let pid = self.child.process.pid();
+        let pid = self.child.pid();
         // What is told has the prompt, which the pump may not have come to read.
         if self.prompts.as_ref().is_some_and(PromptLooks::has_found) && self.is_behind() {
             return Deadline::at(now + BEHIND);
@@ -369,7 +369,7 @@ impl SupervisedChild {
             ReachedBound::IdleTimeout(_) => self.last_heard(),
             ReachedBound::Bytes(_) | ReachedBound::Cancel => return None,
         };
-        self.looks.latest(since, self.child.process.pid())
+        self.looks.latest(since, self.child.pid())
     }
 
     fn begin_stop(&mut self, reached: ReachedBound, now: Instant) -> Result<(), ChildIsBusy> {

@@ -281,7 +281,7 @@ impl Child {
     ) -> Result<bool, ProcessError> {
         let process = self.process();
         let Some(pidfd) = process.pidfd() else {
-            return sleep_in_set(process, beside, until);
+            return sleep_in_set(&process, beside, until);
         };
         let [ring, interrupt] = beside;
         let fds = [interrupt, Some(pidfd), ring].into_iter().flatten();

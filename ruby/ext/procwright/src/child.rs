@@ -8,7 +8,8 @@ use procwright_os::sync::Mutex;
 use std::time::Instant;
 
 use magnus::{
-    Class, Error, Module, Object, RArray, RHash, RModule, RObject, RString, Ruby, function, method,
+    Class, Error, Module, Object, RArray, RHash, RModule, RObject, RString, Ruby, Value, function,
+    method,
 };
 use procwright::error::Step;
 use procwright::queue;
@@ -16,7 +17,7 @@ use procwright::stream::MergedReader;
 use procwright::terminal::Size;
 use procwright::{Command, Event, Reason, StdStream, WaitError};
 
-use crate::arguments::{seconds, stop};
+use crate::arguments::{seconds, signal, stop};
 use crate::errors::{
     self, exception, guarded, panic_error, spawn_error, start_refused, system_error,
 };
@@ -28,7 +29,7 @@ use crate::interruptible::{block_without_gvl, stop_on_thread, try_then_block};
 use crate::merged::Merged;
 use crate::options::Options;
 use crate::output_tap::{OWN_OUTPUT, OutputTaps};
-use crate::process::Handle;
+use crate::process::{Handle, process_result};
 use crate::queue::{Receiver, Sender, Side, queue_error};
 use crate::reader::Reader;
 use crate::report;
@@ -41,6 +42,9 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     class.undef_default_alloc_func();
     class.define_method("pid", method!(Child::pid, 0))?;
     class.define_method("process", method!(Child::process, 0))?;
+    class.define_method("awaited", method!(Child::awaited, 0))?;
+    class.define_method("alive?", method!(Child::is_alive, 0))?;
+    class.define_method("signal", method!(Child::signal, 1))?;
     class.define_method("stdin", method!(Child::stdin, 0))?;
     class.define_method("output", method!(Child::output, 1))?;
     class.define_method("merged", method!(Child::merged, 0))?;
@@ -158,8 +162,22 @@ impl Child {
         self.child.pid()
     }
 
+    /// The process, which has a descriptor for as long as there is the handle, if it lives.
     fn process(&self) -> Handle {
-        Handle(self.child.process().clone())
+        Handle::of(self.child.process())
+    }
+
+    /// The process, to wait for it.
+    fn awaited(&self) -> Handle {
+        Handle::of_child(Arc::clone(&self.child))
+    }
+
+    fn is_alive(&self) -> bool {
+        self.child.process().is_alive()
+    }
+
+    fn signal(&self, value: Value) -> Result<(), Error> {
+        guarded(|| process_result(self.child.signal(signal(value)?)))
     }
 
     /// Takes its stdin.

@@ -1,14 +1,16 @@
 //! Processes, ours or not, as `lib/procwright/process.rb` completes it.
 
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use magnus::{
     Class, Error, Module, Object, RArray, RModule, RString, Ruby, Value, function, method,
 };
 use procwright::process::{Id, ProcessError};
-use procwright::{Holder, Process, duplicate_fd};
+use procwright::{Child, Holder, Process, duplicate_fd};
 
 use crate::arguments::{signal, stop};
 use crate::errors::{self, guarded, invalid_error, system_error};
@@ -33,22 +35,46 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     class.define_method("exe", method!(Handle::exe, 0))?;
     class.define_method("start_time", method!(Handle::start_time, 0))?;
     class.define_method("pidfd", method!(Handle::pidfd, 0))?;
+    class.define_method("readiness_fd", method!(Handle::readiness_fd, 0))?;
     class.define_method("same?", method!(Handle::same, 1))
 }
 
 /// One process: a number that another process gets later is not taken for it.
 #[magnus::wrap(class = "Procwright::Native::Handle", free_immediately)]
-pub(crate) struct Handle(pub(crate) Process);
+pub(crate) struct Handle(Meant);
+
+/// The process that a handle means.
+enum Meant {
+    This(Process),
+    OfChild(Arc<Child>),
+}
 
 impl Handle {
+    pub(crate) const fn of(process: Process) -> Handle {
+        Handle(Meant::This(process))
+    }
+
+    /// The process of a child, which may be waited for and asked about. It has no descriptor of its
+    /// own, which would stay open until Ruby finds it to be garbage.
+    pub(crate) const fn of_child(child: Arc<Child>) -> Handle {
+        Handle(Meant::OfChild(child))
+    }
+
+    pub(crate) fn process(&self) -> Process {
+        match &self.0 {
+            Meant::This(process) => process.clone(),
+            Meant::OfChild(child) => child.process(),
+        }
+    }
+
     fn of_pid(pid: i32) -> Result<Handle, Error> {
-        guarded(|| process_result(Process::open(pid)).map(Handle))
+        guarded(|| process_result(Process::open(pid)).map(Handle::of))
     }
 
     fn of_id(id: String) -> Result<Handle, Error> {
         guarded(|| {
             let id: Id = id.parse().map_err(|error| invalid_error(&error))?;
-            process_result(Process::open_id(id)).map(Handle)
+            process_result(Process::open_id(id)).map(Handle::of)
         })
     }
 
@@ -56,7 +82,7 @@ impl Handle {
     fn of_identity(pid: i32, start: u64, inode: Option<u64>) -> Result<Handle, Error> {
         guarded(|| {
             let holder = Holder::noted(pid, String::new(), Some((start, inode)));
-            process_result(holder.process()).map(Handle)
+            process_result(holder.process()).map(Handle::of)
         })
     }
 
@@ -66,38 +92,38 @@ impl Handle {
             let fd = duplicate_fd(number);
             let fd =
                 fd.map_err(|error| system_error(&error, format!("pidfd {number}: {error}")))?;
-            process_result(Process::from_pidfd(fd)).map(Handle)
+            process_result(Process::from_pidfd(fd)).map(Handle::of)
         })
     }
 
     fn pid(&self) -> i32 {
-        self.0.pid()
+        self.process().pid()
     }
 
     fn id(&self) -> String {
-        self.0.id().to_string()
+        self.process().id().to_string()
     }
 
     fn is_alive(&self) -> Result<bool, Error> {
-        guarded(|| Ok(self.0.is_alive()))
+        guarded(|| Ok(self.process().is_alive()))
     }
 
     fn exit(ruby: &Ruby, this: &Handle) -> Result<Option<RArray>, Error> {
         guarded(|| {
-            let exit = this.0.exit();
+            let exit = this.process().exit();
             exit.map(|exit| report::status(ruby, exit)).transpose()
         })
     }
 
     fn signal(&self, value: Value) -> Result<(), Error> {
-        guarded(|| process_result(self.0.signal(signal(value)?)))
+        guarded(|| process_result(self.process().signal(signal(value)?)))
     }
 
     /// Stops it. Pid, name and state of each process that could not be ended. An interrupt ends
     /// the grace, and is raised when all is over.
     fn stop(ruby: &Ruby, this: &Handle, parts: RArray) -> Result<RArray, Error> {
         guarded(|| {
-            let process = this.0.clone();
+            let process = this.process();
             let stopped = stop_on_thread(stop(parts)?, move |policy, hurry| {
                 let ready = || {
                     hurry.clear();
@@ -111,12 +137,12 @@ impl Handle {
     }
 
     fn name(&self) -> Result<String, Error> {
-        guarded(|| process_result(self.0.name()))
+        guarded(|| process_result(self.process().name()))
     }
 
     fn exe(ruby: &Ruby, this: &Handle) -> Result<RString, Error> {
         guarded(|| {
-            let exe = process_result(this.0.exe())?;
+            let exe = process_result(this.process().exe())?;
             Ok(filesystem_string(ruby, exe.as_os_str().as_bytes()))
         })
     }
@@ -124,7 +150,7 @@ impl Handle {
     /// Seconds since 1970.
     fn start_time(&self) -> Result<f64, Error> {
         guarded(|| {
-            let start = process_result(self.0.start_time())?;
+            let start = process_result(self.process().start_time())?;
             Ok(start.duration_since(UNIX_EPOCH).map_or_else(
                 |before| -before.duration().as_secs_f64(),
                 |since| since.as_secs_f64(),
@@ -133,14 +159,29 @@ impl Handle {
     }
 
     fn pidfd(&self) -> Option<RawFd> {
-        self.0.pidfd().map(|fd| fd.as_raw_fd())
+        let Meant::This(process) = &self.0 else {
+            return None;
+        };
+        process.pidfd().map(|fd| fd.as_raw_fd())
+    }
+
+    /// Readable once it has ended; none where no pidfd can be had.
+    fn readiness_fd(&self) -> Result<Option<RawFd>, Error> {
+        let Meant::This(process) = &self.0 else {
+            return Ok(None);
+        };
+        guarded(|| match process.readiness() {
+            Ok(fd) => Ok(Some(fd.as_raw_fd())),
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(None),
+            Err(error) => Err(errors::io_error(&error)),
+        })
     }
 
     fn same(&self, other: &Handle) -> bool {
-        self.0 == other.0
+        self.process() == other.process()
     }
 }
 
-fn process_result<T>(result: Result<T, ProcessError>) -> Result<T, Error> {
+pub(crate) fn process_result<T>(result: Result<T, ProcessError>) -> Result<T, Error> {
     result.map_err(|error| errors::process_error(&error))
 }

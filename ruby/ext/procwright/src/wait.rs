@@ -145,7 +145,7 @@ fn wait(
 
 fn to_item_kind(item: Value, event: Event) -> Result<(ItemKind, Event), Error> {
     if let Ok(handle) = <&Handle>::try_convert(item) {
-        return Ok((ItemKind::Process(handle.0.clone()), event));
+        return Ok((ItemKind::Process(handle.process()), event));
     }
     if let Ok(monitor) = <&liveness::Monitor>::try_convert(item) {
         return Ok((ItemKind::Monitor(Arc::clone(&monitor.0)), Event::Exited));
@@ -165,7 +165,7 @@ fn linger(handles: RArray) -> Result<(), Error> {
     guarded(|| {
         let mut ended = Vec::new();
         for handle in handles {
-            ended.push(<&Handle>::try_convert(handle)?.0.clone());
+            ended.push(<&Handle>::try_convert(handle)?.process());
         }
         let done = crate::gvl::without_gvl_briefly(|| Process::linger(&ended))?;
         done.map_err(|panic| panic_error(&*panic))

@@ -181,7 +181,9 @@ pub(super) fn instead(name: &str) -> Option<&'static str> {
             "commands run on this machine; one may be ssh, with hosts as items: \
              procwright map ssh {} uptime ::: HOST..."
         }
-        "--shuf" => "have shuf(1) write the items",
+        "--shuf" => {
+            "have shuf(1) write the items: shuf -e ITEM... | procwright map CMD {}, or shuf FILE"
+        }
         "--fail-fast" => "--stop-after-failures 1",
         "--halt-on-error" => {
             "--halt, with the values that it takes in parallel; --stop-after-failures N stops \

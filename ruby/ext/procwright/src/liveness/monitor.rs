@@ -56,7 +56,7 @@ impl Monitor {
     }
 
     fn of_process(handle: &Handle) -> Result<Monitor, Error> {
-        Monitor::create(|| liveness::Monitor::of_process(&handle.0))
+        Monitor::create(|| liveness::Monitor::of_process(&handle.process()))
     }
 
     fn of_parent() -> Result<Monitor, Error> {
@@ -124,7 +124,7 @@ impl Monitor {
 
     /// The peer's process; none if it cannot be seen from here.
     fn process(&self) -> Option<Handle> {
-        self.0.process().map(|process| Handle(process.clone()))
+        self.0.process().map(|process| Handle::of(process.clone()))
     }
 
     fn guarantee(ruby: &Ruby, this: &Monitor) -> RArray {
