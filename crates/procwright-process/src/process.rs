@@ -472,9 +472,8 @@ impl Process {
         self.0.watched.pidfd()
     }
 
-    /// A descriptor that is readable once it has ended, for event loops: the pidfd, or that of an
-    /// event of its own where it has ended and has none, as a
-    /// child that was waited for.
+    /// A descriptor that is readable once it has ended, for event loops: the pidfd, or, where it
+    /// has ended and has none, as a child that was waited for, one that is readable for good.
     ///
     /// # Errors
     /// `Unsupported` while it is alive and there is no pidfd, which a
