@@ -21,9 +21,10 @@ class Journal:
         The file, in lines of JSON. It is made if it is not there.
     resume
         Go on with what is in it: what was done is not done again (`Ended.before`), whatever
-        the order of the commands. Without this a file with a journal in it is refused.
+        the order of the commands, and what the end of its map had stopped is run again. Without
+        this a file with a journal in it is refused.
     rerun_failed
-        Run again what has failed or was stopped.
+        Run again what has failed, by a limit of its own too.
     rerun_unknown
         Run again what was started and has no known end (`Ended.unknown`). It may have done
         its work or a part of it, and may even still be running.

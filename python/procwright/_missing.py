@@ -298,7 +298,10 @@ ENDED = {
     **dict.fromkeys(("succeeded", "success", "successful"), "use ok"),
     "timed_out": 'use result is not None and result.reason == "timeout"',
 }
-_RUN = "use succeeded + failed + stopped"
+_RUN = (
+    "use succeeded + failed + stopped, behind a map that was taken up again with succeeded_before, "
+    "failed_before and unknown besides"
+)
 #: What the `Progress` of a map has been asked for, as those of tqdm and rich are.
 PROGRESS = {
     **dict.fromkeys(("completed", "done", "finished", "n"), _RUN),

@@ -32,6 +32,7 @@ MODULE = {
     "Context": "run(line, shell=True), which needs none",
     "EOF": "EndedBeforeMatch, which wait_for() raises",
     "ERROUT": "stderr=STDOUT",
+    "Error": "RunError, from which all of a run derive",
     "ErrorReturnCode": _FAILED,
     "ExecaError": "RunError, from which all of a run derive",
     "ExceptionPexpect": "subprocess.SubprocessError, from which all of waits and runs derive",

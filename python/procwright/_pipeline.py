@@ -61,6 +61,20 @@ _NOT_OF_A_STAGE = (
     "input_wanted",
     "explain_after",
 )
+#: Those that a stage has not, and the whole has.
+_OF_WHOLE = (
+    "timeout",
+    "idle_timeout",
+    "success",
+    "elastic",
+    "text",
+    "encoding",
+    "errors",
+    "check",
+    "on_timeout",
+    "cancel",
+    "on_event",
+)
 #: Those that each stage has.
 OF_EACH_STAGE = frozenset(_DEFAULTS).difference(_NOT_OF_A_STAGE)
 _STAGES = "pass each stage as a list of arguments, or as a mapping of args and options"
@@ -151,7 +165,7 @@ class Plan:
     """What a call of `pipeline` or `spawn_pipeline` has been given, for the core: refused is what
     can be known to be wrong before anything is started."""
 
-    __slots__ = ("_given_to", "_options", "args", "decoding")
+    __slots__ = ("_given_to", "_of_whole", "_options", "args", "decoding")
 
     def __init__(self, function: Callable[..., Any], given: Mapping[str, Any]) -> None:
         """`given` has the parameters of `function`, under their names."""
@@ -198,6 +212,9 @@ class Plan:
         self.args: list[Any] = []
         #: The options of each.
         self._given_to: list[dict[str, Any]] = []
+        #: What is said once, for all of them.
+        self._of_whole = {name: given[name] for name in _OF_WHOLE if name in given}
+        self._of_whole["stop"] = options.get("stop")
         raw = []
         for place, stage in enumerate(stages):
             is_of_fan = fan > 0 and place >= last
@@ -265,7 +282,7 @@ class Plan:
             if answering is None:
                 return native(options)
             given = zip(self.args, self._given_to, strict=True)
-            stages = [{**own, "args": args} for args, own in given]
+            stages = [{**own, **self._of_whole, "args": args} for args, own in given]
             answered: _T = answering("pipeline", native, options, {"stages": stages})
             return answered
         except InvalidValue as error:

@@ -125,6 +125,7 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "environ": "use env for the whole environment, extra_env for what is added to ours",
     "environment": "use env for the whole environment, extra_env for what is added to ours",
     "err": "use stderr",
+    "err_stream": "tee={'stderr': file} has a copy of it there as it comes, stderr=file it alone",
     "events": _TYPED,
     "extend_env": _WHOLE_ENV,
     "fallback": "there is one way to run, on every machine: leave it out",
@@ -182,6 +183,7 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "out_stream": _FILE,
     "output": "use stdout",
     "parallel": _IN_RUN,
+    "prefix": "put it into a line: run('cd /srv && make', shell=True)",
     "max_workers": _IN_RUN,
     "jobs": _IN_RUN,
     "pgid": "use process_group",
@@ -466,6 +468,10 @@ def _by_value(function: str, name: str, value: Any) -> str | None:
         return f"pass ok_codes={as_codes(value)}"
     if function not in ("run", "spawn"):
         return None
+    if name in ("hide", "silent", "quiet") and value is False:
+        return "use tee=True, which shows both outputs as they come"
+    if name == "warn" and value is False:
+        return "use check=True, with which a failure raises"
     if name in ("out", "err") and callable(value):
         called = getattr(value, "__name__", "function")
         return f"use on_std{name}_line={called}, which is called with each line"

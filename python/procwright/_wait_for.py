@@ -104,6 +104,7 @@ def _steps(
     while True:
         for one in search.open:
             if (match := search.find_in(one)) is not None:
+                search.settle(one)
                 return match
         search.open = [one for one in search.open if not one.is_over]
         if not search.open:
@@ -217,6 +218,8 @@ class _Search:
         #: What was passed over, with the ends of lines, and how much that is.
         self._passed: collections.deque[Any] = collections.deque()
         self._passed_size = 0
+        #: What stands before the match on its line.
+        self._beside: Any = None
         self._decoding = decoding
         self._names_ends = names_ends(self.pattern.pattern)
 
@@ -245,7 +248,7 @@ class _Search:
                 one.take(taken)
                 if taken == len(data):
                     one.expect_end()
-                self._pass(said[: match.start()])
+                self._beside = said[: match.start()]
                 return match
             one.looked_at = 0
             one.part = None
@@ -254,9 +257,38 @@ class _Search:
                 rest = data[self._taken_by(match, line, said, data) :]
                 if rest:
                     one.put_back(rest)
-                self._pass(said[: match.start()])
+                self._beside = said[: match.start()]
                 return match
             self._pass(said)
+
+    def settle(self, found: _SearchedStream) -> None:
+        """Passes over what came before the match that was found in this stream.
+
+        1. An output is looked at, and has nothing.
+        2. The program writes an answer there, and its prompt to the other output.
+        3. The other is looked at, and has the prompt.
+
+        So they are looked at once more, or the answer would be taken for what came later.
+        """
+        for one in self.open:
+            while one is not found and not one.is_over and self._passes_line(one):
+                pass
+        self._pass(self._beside)
+
+    def _passes_line(self, one: _SearchedStream) -> bool:
+        """Passes over a whole line, unless the pattern is in it."""
+        kind, data = one.peek_line(0)
+        if kind != "line" or data is None:
+            one.looked_at = 0
+            return False
+        said = self._text(data, True)
+        line = _without_end(said)
+        if self.pattern.search(line) or (self._names_ends and self.pattern.search(said)):
+            one.put_back(data)
+            return False
+        self.lines.append(line)
+        self._pass(said)
+        return True
 
     def _pass(self, said: Any) -> None:
         """Keeps the end of all that was passed over: who waits for hours for a word in a log may

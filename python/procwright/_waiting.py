@@ -187,6 +187,9 @@ def _wanted(mode: Any) -> int:
 
 
 def _each_once(things: Any) -> list[Any]:
+    # A child, a stream and a receiver are things to wait for, though some can be iterated over.
+    if hasattr(things, "readiness_fd"):
+        raise bad_type("procs", things, "pass [child], a list")
     if isinstance(things, (str, bytes)) or not hasattr(things, "__iter__"):
         raise bad_type("procs", things, f"pass [{shown(things)}], a list")
     found: dict[Any, Any] = {}

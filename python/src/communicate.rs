@@ -173,15 +173,14 @@ impl Communication {
             readiness.map_err(|error| failed(py, &error, &stdin.name))
         });
         let mut streams = vec![stdin.transpose()?];
-        for output in talk.open_captures() {
-            let Some(output) = output else {
+        for (output, readiness) in talk.open_captures().zip(talk.open_readiness()) {
+            let (Some(output), Some(readiness)) = (output, readiness) else {
                 streams.push(None);
                 continue;
             };
             if matches!(output.source.lines.held_bytes(), Ok(1..)) {
                 return Ok(None);
             }
-            let readiness = output.readiness();
             let readiness = readiness.map_err(|error| failed(py, &error, &output.source.name));
             streams.push(Some(readiness?));
         }

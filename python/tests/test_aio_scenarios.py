@@ -136,7 +136,8 @@ def test_signals_interrupt_nothing(on):
 @pytest.mark.parametrize("way", ["wait", "communicate", "result"])
 def test_who_is_over_holds_no_descriptor(on, way):
     async def over():
-        child = await aio.spawn(["sh", "-c", "exit 3"])
+        # Whoever reads or waits has to sleep.
+        child = await aio.spawn(["sh", "-c", "sleep 0.03; exit 3"])
         await getattr(child, way)()
         return child
 

@@ -303,9 +303,10 @@ def test_wait_for_children_on_a_loop(child):
 
 
 @pytest.mark.parametrize("way", ["wait", "communicate", "result", "stop", "read"])
-def test_who_is_over_holds_no_descriptor(child, way):
+def test_who_is_over_holds_no_descriptor(way):
     def over():
-        it = spawn([child, "exit", "3"])
+        # Whoever reads or waits has to sleep.
+        it = spawn(["sh", "-c", "sleep 0.03; exit 3"])
         if way == "read":
             it.stdout.read()
             it.stderr.read()

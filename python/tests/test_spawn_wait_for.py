@@ -10,6 +10,7 @@ import subprocess
 
 import pytest
 
+import procwright
 from procwright import (
     PIPE,
     EndedBeforeMatch,
@@ -17,6 +18,7 @@ from procwright import (
     MatchTimeout,
     StreamClosed,
     WaitTimeout,
+    _wait_for,
     spawn,
 )
 
@@ -377,3 +379,37 @@ def test_what_a_search_that_ctrl_c_ends_has_passed_over(shell, when_asleep):
     with pytest.raises(KeyboardInterrupt):
         it.wait_for("never")
     assert it.before == "one\n"
+
+
+@pytest.fixture
+def looks_too_early(monkeypatch):
+    """The first look at an output comes before what is there."""
+
+    def begin(it):
+        for stream in (it.stdout, it.stderr):
+            assert procwright.wait([stream], timeout=LONG).done
+        look, looks = _wait_for._Search.find_in, []
+
+        def find_in(search, one):
+            looks.append(one)
+            return None if len(looks) == 1 else look(search, one)
+
+        monkeypatch.setattr(_wait_for._Search, "find_in", find_in)
+
+    return begin
+
+
+def test_what_came_before_a_match_in_the_other_output_is_passed_over(shell, looks_too_early):
+    it = shell("printf 'answer\nmore\n'; printf '(a) > ' >&2; cat")
+    looks_too_early(it)
+    assert it.wait_for("> $", timeout=LONG)
+    assert it.before == "answer\nmore\n(a) "
+
+
+def test_what_matches_in_the_other_output_stays_there(shell, looks_too_early):
+    it = shell("printf 'one\nready 1\ntwo\n'; echo ready 2 >&2; cat")
+    looks_too_early(it)
+    assert it.wait_for(r"ready \d", timeout=LONG)[0] == "ready 2"
+    assert it.before == "one\n"
+    assert it.wait_for(r"ready \d", timeout=LONG)[0] == "ready 1"
+    assert it.stdout.readline() == "two\n"

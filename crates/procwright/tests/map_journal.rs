@@ -3,12 +3,16 @@
 mod common;
 
 use std::fs;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
-use procwright::Spec;
+use std::time::Duration;
+
 use procwright::map::{Ended, Error, Joblog, Journal, JournalError, Map, Outcome};
 use procwright::process::{Exit, Signal};
-use test_support::watchdog;
+use procwright::time::Timeout;
+use procwright::{Cancel, Spec};
+use test_support::{eventually, watchdog};
 
 /// Appends a letter to a file of this name, which tells how often it was run.
 fn mark(dir: &Path, name: &str) -> Spec {
@@ -130,6 +134,52 @@ fn failures_are_run_again_if_asked() {
     // The latest line of a command holds.
     let ended = run(specs(), Journal::resume(&journal).unwrap());
     assert_eq!(names(&ended), ["before", "failed before", "failed before"]);
+}
+
+#[test]
+fn what_the_end_of_a_map_has_stopped_is_run_again() {
+    let _watchdog = watchdog("what_the_end_of_a_map_has_stopped_is_run_again");
+    for way in ["cancel", "failure", "deadline"] {
+        let (dir, journal) = scratch();
+        let path = |name: &str| dir.path().join(name).display().to_string();
+        let (begun, go) = (path("begun"), path("go"));
+        let specs = || {
+            let mut limited = Spec::new(["sleep", "1000"]);
+            limited.timeout = Timeout::after(Duration::from_millis(10));
+            let waits = format!("printf x >> {begun}; test -e {go} || exec sleep 1000");
+            // The first fails when the others are over, or run.
+            let fails = format!("until test -e {begun}; do sleep 0.01; done; exit 3");
+            match way {
+                "deadline" => vec![limited, Spec::shell(waits)],
+                _ => vec![limited, Spec::shell(waits), Spec::shell(fails)],
+            }
+        };
+        let cancel = Cancel::new().unwrap();
+        let map = Map::new(specs()).parallel(3).ordered();
+        let map = map.journal(Journal::create(&journal).unwrap());
+        let map = match way {
+            "cancel" => map.cancel_on(&cancel),
+            "failure" => map.stop_after_failures(NonZero::new(2).unwrap()),
+            _ => map.deadline(Duration::from_secs(1)),
+        };
+        let mut map = map.start().unwrap();
+        if way == "cancel" {
+            eventually(|| map.progress().failed == 2 && times(dir.path(), "begun") == 1);
+            cancel.cancel();
+        }
+        let ended: Vec<_> = map.by_ref().map(Result::unwrap).collect();
+        assert!(!ended[1].success(), "{way}: {}", ended[1].summary());
+        fs::write(dir.path().join("go"), "").unwrap();
+        let before = times(dir.path(), "begun");
+        let ended = run(specs(), Journal::resume(&journal).unwrap());
+        let expected = ["failed before", "ran", "failed before"];
+        assert_eq!(names(&ended), expected[..ended.len()], "{way}");
+        assert!(ended[1].success());
+        assert_eq!(times(dir.path(), "begun"), before + 1, "{way}");
+        // From now on it is done.
+        let ended = run(specs(), Journal::resume(&journal).unwrap());
+        assert_eq!(names(&ended)[1], "before", "{way}");
+    }
 }
 
 #[test]

@@ -13,9 +13,9 @@ module Procwright
 
     # @param path [String, Pathname] it is made if it is not there
     # @param resume [Boolean] go on with what is in it: what was done is not done again
-    #   ({Map::Ended#before}), whatever the order of the commands. Without this a file with a
-    #   journal in it is refused
-    # @param rerun_failed [Boolean] run again what has failed or was stopped
+    #   ({Map::Ended#before}), whatever the order of the commands, and what the end of its map had
+    #   stopped is run again. Without this a file with a journal in it is refused
+    # @param rerun_failed [Boolean] run again what has failed, by a limit of its own too
     # @param rerun_unknown [Boolean] run again what was started and has no known end
     #   ({Map::Ended#unknown?}). It may have done its work or a part of it, and may even still
     #   be running

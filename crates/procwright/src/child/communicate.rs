@@ -10,6 +10,7 @@ use bytes::{Buf, Bytes};
 use super::captured_output::{CapturedOutput, OutputCapture};
 use super::child::Child;
 use crate::stream::{Closed, Patience, Readiness, StallCheck, StallWatch, Writer};
+use procwright_os::fork::OnceBox;
 use procwright_os::poll::{self, Fd, Flags};
 use procwright_os::time::Deadline;
 use procwright_os::wake::Wake;
@@ -39,6 +40,8 @@ pub struct Communication<O = CapturedOutput> {
 struct CommunicationOutput<O> {
     output: Option<O>,
     progress: OutputProgress,
+    /// Its readiness, from the first sleep until its end.
+    polled: OnceBox<Readiness>,
 }
 
 /// How far an output was read.
@@ -111,6 +114,7 @@ impl<O: OutputCapture> Communication<O> {
                 None => OutputProgress::Ended,
             },
             output,
+            polled: OnceBox::new(),
         };
         Communication {
             stdin,
@@ -208,6 +212,11 @@ impl<O: OutputCapture> Communication<O> {
         outputs.map(|side| side.output.as_ref().filter(|_| side.is_open()))
     }
 
+    /// The readiness of each output that is not at its end, the error if that cannot be had.
+    pub fn open_readiness(&self) -> impl Iterator<Item = Option<io::Result<Readiness>>> {
+        self.outputs.iter().map(CommunicationOutput::readiness)
+    }
+
     /// An output of which [`proceed`](Communication::proceed) has said that another
     /// thread closed it before its end.
     pub fn closed_output(&self) -> Option<&O> {
@@ -278,8 +287,7 @@ impl<O: OutputCapture> Communication<O> {
         rings: &[Arc<Wake>],
         interrupt: Option<BorrowedFd<'_>>,
     ) -> io::Result<()> {
-        let outputs = self.open_captures().flatten();
-        let outputs = outputs.map(OutputCapture::readiness);
+        let outputs = self.open_readiness().flatten();
         let stdin = self.stdin.iter().map(Writer::readiness);
         let streams: Vec<Readiness> = stdin.chain(outputs).collect::<io::Result<_>>()?;
         let fds = streams.iter().map(AsFd::as_fd);
@@ -328,9 +336,23 @@ impl<O> CommunicationOutput<O> {
     fn is_open(&self) -> bool {
         self.progress == OutputProgress::Open
     }
+
+    fn end(&mut self, progress: OutputProgress) {
+        self.progress = progress;
+        self.polled = OnceBox::new();
+    }
 }
 
 impl<O: OutputCapture> CommunicationOutput<O> {
+    fn readiness(&self) -> Option<io::Result<Readiness>> {
+        let output = self.output.as_ref().filter(|_| self.is_open())?;
+        if let Some(polled) = self.polled.get() {
+            return Some(Ok(polled.clone()));
+        }
+        let polled = output.readiness();
+        Some(polled.map(|polled| self.polled.get_or_insert(polled).clone()))
+    }
+
     /// Reads what is there; false if nothing is.
     fn read(&mut self, at_once: Patience<'_>) -> io::Result<bool> {
         let is_open = self.is_open();
@@ -340,14 +362,14 @@ impl<O: OutputCapture> CommunicationOutput<O> {
         match output.read_some(at_once) {
             Ok(true) => Ok(true),
             Ok(false) => {
-                self.progress = OutputProgress::Ended;
+                self.end(OutputProgress::Ended);
                 Ok(true)
             }
             Err(e) if e.kind() == io::ErrorKind::TimedOut => Ok(false),
             Err(e) => {
                 // Told once: the next call goes on with the other streams.
                 if Closed::is(&e) {
-                    self.progress = OutputProgress::Closed;
+                    self.end(OutputProgress::Closed);
                 }
                 Err(e)
             }

@@ -21,6 +21,9 @@ pub struct Past {
 pub struct PastEnd {
     /// True if it ended by itself, with exit code 0.
     pub success: bool,
+    /// True if it was stopped, or kept from starting, by the end of its map: a cancel, the failure
+    /// of others, or the deadline. A later map runs it again.
+    pub stopped: bool,
     /// Time from its start to its end.
     pub duration: Duration,
     /// How its program ended; none if it could not be started. Of one that was stopped this says
@@ -34,6 +37,11 @@ impl Past {
     /// How its program ended; none if the journal does not tell, or if it could not be started.
     pub fn status(&self) -> Option<Exit> {
         self.end.as_ref().and_then(|end| end.status)
+    }
+
+    /// True if the end of its map has stopped it.
+    pub fn was_stopped(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| end.stopped)
     }
 
     /// True if it is known to have succeeded.

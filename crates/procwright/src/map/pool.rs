@@ -99,11 +99,31 @@ fn perform_noted<M: Memory>(
         }
     };
     let outcome = run_one(shared, bell, index, spec);
-    if let Err(error) = journal.ended(&entry, &outcome) {
+    let was_stopped = was_stopped(shared, spec, &outcome);
+    if let Err(error) = journal.ended(&entry, &outcome, was_stopped) {
         // The command has been run: its result is told, and the error behind it.
         shared.fail(Error::Journal(error));
     }
     outcome
+}
+
+/// Whether the end of the map has stopped it, or kept it from starting: its deadline, too.
+#[cfg(feature = "serde")]
+fn was_stopped<M: Memory>(shared: &Shared<M>, spec: &Spec, outcome: &Outcome<M>) -> bool {
+    let Outcome::Ran(collected) = outcome else {
+        return matches!(outcome, Outcome::NotStarted(run::Error::Cancelled { .. }));
+    };
+    let report = &collected.report;
+    match report.reason {
+        run::Reason::Cancelled => true,
+        // A timeout of its own, that has come, is a failure of its own.
+        run::Reason::Timeout => {
+            let own = spec.timeout.duration();
+            let has_come = own.is_some_and(|own| report.duration >= own);
+            !has_come && shared.rules.deadline.reached(Instant::now())
+        }
+        _ => false,
+    }
 }
 
 /// The outcome of a command for which the end of the map came first.

@@ -20,7 +20,7 @@ use procwright_os::sync::Mutex;
 ///
 /// Before a command is started, a line says so, and another one when it has ended. So a map that
 /// was killed in the middle of its work can be taken up again: what has ended is not run again
-/// ([`Outcome::Before`]), and what was started without an end being known is told of
+/// ([`Outcome::Before`]), what a cancel, the deadline or the failure of others had stopped is, and what was started without an end being known is told of
 /// ([`Outcome::Unknown`]) and not run, unless [`Journal::rerun_unknown`] says so.
 ///
 /// A command is known by a hash of its [`Spec`]: program, arguments, directory, variables,
@@ -93,7 +93,8 @@ impl Journal {
         Journal::open(path.into())
     }
 
-    /// Runs commands again that the journal says have failed, or were stopped.
+    /// Runs commands again that the journal says have failed, by a limit of their own, too. Those
+    /// that the end of their map had stopped are run again in any case.
     #[must_use]
     pub fn rerun_failed(mut self) -> Journal {
         self.reruns_failed = true;
@@ -214,6 +215,8 @@ impl Journal {
             Some(past) if past.end.is_none() && !self.reruns_unknown => {
                 return Ok(Admission::Unknown(past.clone()));
             }
+            // What the end of a map has stopped is taken up again, as what it had not come to.
+            Some(past) if past.was_stopped() => {}
             Some(past) if past.success() || (past.end.is_some() && !self.reruns_failed) => {
                 return Ok(Admission::Before(past.clone()));
             }
@@ -230,13 +233,14 @@ impl Journal {
         }))
     }
 
-    /// Writes down what became of a command.
+    /// Writes down what became of a command, and whether the end of the map has stopped it.
     pub(in crate::map) fn ended<M: Memory>(
         &self,
         entry: &Entry,
         outcome: &Outcome<M>,
+        was_stopped: bool,
     ) -> Result<(), JournalError> {
-        let Some(end) = NotedEnd::of(outcome) else {
+        let Some(end) = NotedEnd::of(outcome, was_stopped) else {
             return Ok(());
         };
         self.file.append(&end.line(entry))?;

@@ -28,7 +28,7 @@ pub(super) struct NotedEnd {
 }
 
 impl NotedEnd {
-    pub(super) fn of<M: Memory>(outcome: &Outcome<M>) -> Option<NotedEnd> {
+    pub(super) fn of<M: Memory>(outcome: &Outcome<M>, was_stopped: bool) -> Option<NotedEnd> {
         match outcome {
             Outcome::Ran(collected) => {
                 let report = &collected.report;
@@ -40,6 +40,7 @@ impl NotedEnd {
                 Some(NotedEnd {
                     past: PastEnd {
                         success,
+                        stopped: was_stopped,
                         duration: report.duration,
                         status: Some(report.status),
                         words,
@@ -52,6 +53,7 @@ impl NotedEnd {
             Outcome::NotStarted(error) => Some(NotedEnd {
                 past: PastEnd {
                     success: false,
+                    stopped: was_stopped,
                     duration: Duration::ZERO,
                     status: None,
                     words: without_hint(format!("was not started: {error}")),

@@ -76,6 +76,7 @@ pub(super) fn ended(nth: Nth, index: u64, end: &End<'_>) -> Value {
         "at": end.at,
         "duration_s": end.past.duration.as_secs_f64(),
         "success": end.past.success,
+        "stopped": end.past.stopped,
         "reason": end.reason,
         "status": end.past.status.map(Exit::to_json),
         "outcome": end.past.words,
@@ -119,6 +120,9 @@ pub(super) fn parse(text: &[u8]) -> Result<Line, String> {
                     success: value["success"]
                         .as_bool()
                         .ok_or_else(|| lacking("success"))?,
+                    stopped: value["stopped"]
+                        .as_bool()
+                        .ok_or_else(|| lacking("stopped"))?,
                     duration: duration.map_err(|error| error.to_string())?,
                     status: status(&value["status"])?,
                     words: value["outcome"].as_str().unwrap_or("ended").to_owned(),
@@ -173,6 +177,7 @@ mod tests {
         for status in [None, Some(Exit::Code(0)), Some(Exit::Code(3))] {
             let past = PastEnd {
                 success: status == Some(Exit::Code(0)),
+                stopped: status == Some(Exit::Code(3)),
                 duration: Duration::from_millis(1500),
                 status,
                 words: "exited with code 0".into(),

@@ -426,7 +426,8 @@ impl Closer {
     }
 
     /// A descriptor that is readable while there is something for the consumer,
-    /// the end included, and from the close on. Made when it is first asked for.
+    /// the end included, and from the close on. Made when it is asked for, and nobody else has
+    /// it.
     ///
     /// The closer has this, and not the consumer, which a thread that waits has to
     /// itself.
@@ -435,11 +436,11 @@ impl Closer {
     /// When no descriptor is left.
     pub(crate) fn readiness(&self) -> io::Result<ReadinessFd> {
         let mut state = self.0.lock();
-        let wake = match &state.consumer.readable {
-            Some(wake) => Arc::clone(wake),
+        let wake = match state.consumer.readable() {
+            Some(wake) => wake,
             None => {
                 let wake = Arc::new(Wake::new()?);
-                state.consumer.readable = Some(Arc::clone(&wake));
+                state.consumer.begin_readable(&wake);
                 state.update_readable();
                 wake
             }

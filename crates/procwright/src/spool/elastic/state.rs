@@ -220,7 +220,7 @@ impl QueueState {
     /// something for the consumer, what it has in hand included, and for ever once it
     /// is closed.
     pub(super) fn update_readable(&mut self) {
-        if self.consumer.readable.is_some() {
+        if self.consumer.is_polled() {
             let is_readable =
                 self.consumer.holds() > 0 || self.consumer.is_closed || self.has_next();
             self.consumer.set_readable(is_readable);
