@@ -426,7 +426,7 @@ class Child(Streams[Out, Err, In, Both]):
         """The process, for all that is not the child's alone. As that of `procwright.Child`."""
         process = self._process
         if process is None:
-            process = self._process = Process._from_handle(self._handle)
+            process = self._process = Process._from_handle(self._core.process())
         return process
 
     @property
@@ -577,5 +577,5 @@ def _members(
 ) -> tuple[list[_core._Member], float | None]:
     """What ends a sleep of a wait for the child, and the seconds until then at the latest."""
     is_for_process, fds, seconds = wait.sleep()
-    members: list[_core._Member] = [core.process()] if is_for_process else []
+    members: list[_core._Member] = [core.handle()] if is_for_process else []
     return [*members, *fds], sooner(seconds, left)

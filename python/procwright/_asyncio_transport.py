@@ -49,7 +49,7 @@ class ChildTransport(asyncio.SubprocessTransport):
         self._ended = _core.WaitSet(None)
         try:
             # A process that has ended, and was reaped by others, is a member that has come.
-            self._ended.add(0, child._core.process(), "exited")
+            self._ended.add(0, child._core.handle(), "exited")
             loop.add_reader(self._ended.fileno(), self._on_end)
         except BaseException:
             self._ended.close()

@@ -103,7 +103,7 @@ class Child(Streams[Out, Err, In, Both]):
         self._played: Callable[[_core.RawResult], None] | None = None
         self._process: Process | None = None
         #: The number of the process, which is its own until the child has been waited for.
-        self.pid = core.process().pid
+        self.pid = core.handle().pid
         streams = core.streams()
         #: The stream to its stdin, None unless that is a pipe.
         self.stdin = None
@@ -467,13 +467,13 @@ class Child(Streams[Out, Err, In, Both]):
         """
         process = self._process
         if process is None:
-            process = self._process = Process._from_handle(self._handle)
+            process = self._process = Process._from_handle(self._core.process())
         return process
 
     @property
     def _handle(self) -> _core.ProcessHandle:
         """The process to the core, which has no descriptor of it once it has been waited for."""
-        return self._core.process()
+        return self._core.handle()
 
     def send_signal(self, sig: int | str) -> None:
         """Sends it a signal, by number or name. Nothing if it has ended."""

@@ -182,11 +182,14 @@ class Player:
         if call.function != "spawn":
             return played(call, reply)
         from ._fake_child import spawned
+        from ._process import Process
 
         self._let_go()
         child = spawned(call, reply, native)
+        # Not the child's own, which would keep its descriptor for as long as there is the child.
+        process = Process._from_handle(child._handle)
         with self._lock:
-            self._started.append((child.process, call))
+            self._started.append((process, call))
         return child
 
     def _let_go(self) -> None:

@@ -124,7 +124,7 @@ class Keeper:
         else:
             # The process of a fake is not the program that it plays.
             line = quoted(self.args) if self.is_played else core.command_line()
-            what, holder = f"child {line} (pid {core.process().pid})", "Child"
+            what, holder = f"child {line} (pid {core.handle().pid})", "Child"
             or_detached = "; or spawn with detach=True what is to live on"
         text = (
             f"nobody keeps the {what}, which still ran: it is stopped. Keep the {holder}, or one "
@@ -195,7 +195,7 @@ def _kill_all(children: list[tuple[_Started, _core.Stop]]) -> None:
             continue
         try:
             scope: Any = policy.scope
-            core.process().stop(_core.Stop("KILL", 0, scope))
+            core.handle().stop(_core.Stop("KILL", 0, scope))
         except Exception as error:
             # Such as one of a process that has ended.
             del error

@@ -8,7 +8,7 @@ use std::time::Instant;
 use procwright::error::{SpawnError, Step};
 use procwright::queue;
 use procwright::terminal::Size;
-use procwright::{BoxError, Command, Error, Reason, StdStream, WaitError};
+use procwright::{BoxError, Command, Error, Process, Reason, StdStream, WaitError};
 use pyo3::exceptions::{PyBrokenPipeError, PyRuntimeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -30,6 +30,7 @@ use crate::stream::{UntakenStreams, stalled};
 use crate::taps::{ChunkTap, StdinPieces};
 use crate::tee::{self, Tee};
 use crate::values::{Stop, seconds};
+use procwright_os::fork::OnceBox;
 use procwright_os::sync::Mutex;
 
 /// A program that was started.
@@ -37,6 +38,8 @@ use procwright_os::sync::Mutex;
 pub(crate) struct Child {
     pub(crate) child: procwright::Child,
     streams: Py<UntakenStreams>,
+    /// The process, once somebody has asked for it.
+    asked: OnceBox<Process>,
     /// The receiver of its channel, until that is taken.
     receiver: Mutex<Option<queue::Receiver>>,
     hook: EventHook,
@@ -102,6 +105,7 @@ pub(crate) fn spawn(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Chi
         streams: Py::new(py, UntakenStreams::new(&mut child, shown_as))?,
         receiver: Mutex::new(child.receiver().ok()),
         is_shown: shown.contains(&child.last_words_of()),
+        asked: OnceBox::new(),
         child,
         hook,
     })
@@ -206,8 +210,14 @@ impl Child {
         self.child.close_sender();
     }
 
-    /// The process, to ask about it, to signal it and to wait for it.
+    /// The process, to ask about it, to signal it and to wait for it: always the same one, whose
+    /// descriptor may be in an event loop.
     fn process(&self) -> ProcessHandle {
+        ProcessHandle(self.asked.get_or_init(|| self.child.process()).clone())
+    }
+
+    /// The process for as long as it takes.
+    fn handle(&self) -> ProcessHandle {
         ProcessHandle(self.child.process())
     }
 

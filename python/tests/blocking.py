@@ -71,6 +71,7 @@ NOT_SHARED = {
     "test_fork_while_a_wait_is_under_way": "a fork has no part in its parent's loop",
     "test_it_is_a_file": A_FILE,
     "test_paths_and_descriptors[run]": "it asks whether its parameter is the run that blocks",
+    "test_who_is_over_holds_no_descriptor[read]": "a stream of aio keeps that of its readiness",
     "test_what_runs_while_a_line_is_decoded_may_read": "a codec would have to await",
 }
 

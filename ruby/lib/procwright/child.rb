@@ -103,7 +103,7 @@ module Procwright
         end
       end
       adopt
-      @event_caller.close_with(readiness_fd) if @event_caller && readiness_fd
+      end_event_caller if @event_caller
       @pid = @native.pid
       @on_timeout = options[:on_timeout]
       make_streams(encodings, bare: overflow.policy == :block, terminal: options[:pty])
@@ -391,9 +391,23 @@ module Procwright
 
     private
 
+    # Has the thread of the hook end with the program. It duplicates the number, and so needs none
+    # that is kept.
+    def end_event_caller
+      handle = @native.handle
+      number = handle.readiness_fd
+      @event_caller.close_with(number) if number
+    end
+
     # The parts of its status; nil if the timeout came first.
     def wait_status(seconds)
-      return @native.wait(seconds) if !Fibers.scheduled? || readiness_fd.nil?
+      return @native.wait(seconds) unless Fibers.scheduled?
+
+      # The descriptor stays for as long as it is looked at.
+      handle = @native.handle
+      ended = handle.readiness_fd
+      return @native.wait(seconds) if ended.nil?
+
       # A wait is for its copies, too, and these tell of themselves in no descriptor.
       return Fibers.on_thread { @native.wait(seconds) } if @is_copied
 
@@ -401,9 +415,7 @@ module Procwright
       # because its output is unread ({Stalled}) is found out only by the core's wait.
       deadline = Deadline.new(seconds)
       within = [seconds, @stall_after].compact.min
-      # The descriptor is that of the process, which stays for as long as it is looked at.
-      process = @native.process
-      has_ended = Fibers.readable?(process.readiness_fd, within)
+      has_ended = Fibers.readable?(ended, within)
       if has_ended || within == seconds
         parts = @native.wait(0)
         # One that is stopped for a limit is waited for until all of its processes are.

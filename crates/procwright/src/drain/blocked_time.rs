@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use procwright_os::pipe::FullProbe;
 use procwright_os::time::Deadline;
 use procwright_os::{pipe, poll, thread};
+use rustix::fs::OFlags;
 
 /// Measures from the reading side, as an upper bound.
 ///
@@ -143,7 +144,10 @@ impl BlockedTime {
             self.count(now);
         }
         self.read = now;
-        self.clear = self.looked;
+        self.clear = match may_have_slept(fd, now.saturating_duration_since(self.looked)) {
+            true => now,
+            false => self.looked,
+        };
         self.empty = false;
         self.woke = None;
     }
@@ -233,6 +237,13 @@ impl BlockedTime {
     }
 }
 
+/// True if a read that took so long may have waited for the program: one of a pipe that was lent,
+/// and is read in blocking mode meanwhile.
+fn may_have_slept(fd: BorrowedFd<'_>, took: Duration) -> bool {
+    let blocks = || rustix::fs::fcntl_getfl(fd).is_ok_and(|mode| !mode.contains(OFlags::NONBLOCK));
+    took > WAKE_UP && blocks()
+}
+
 /// True if a pipe that the probe found full, and that then gave `n` bytes, had been
 /// full. The probe also says "full" when the write end that it knows is closed.
 fn was_full(n: usize, fd: BorrowedFd<'_>, capacity: usize, probe: Option<&FullProbe>) -> bool {
@@ -299,6 +310,8 @@ mod tests {
     #[test]
     fn a_clock_that_is_read_late_misses_nothing() {
         let (read, write) = pipe::pipe().unwrap();
+        let mode = rustix::fs::fcntl_getfl(&read).unwrap();
+        rustix::fs::fcntl_setfl(&read, mode | OFlags::NONBLOCK).unwrap();
         let capacity = pipe::capacity(&read).unwrap();
         let probe = FullProbe::new(write.as_fd()).unwrap();
         let started = Instant::now();
@@ -316,5 +329,29 @@ mod tests {
         assert_eq!(total(capacity, 31, 32), 22);
         assert_eq!(total(capacity, 40, 60), 50);
         assert_eq!(total(capacity, 61, 62), 52);
+    }
+
+    /// A pipe that was lent is read in blocking mode: the program's silence is none of ours.
+    #[test]
+    fn what_a_read_has_slept_is_no_time_of_the_program() {
+        let (read, write) = pipe::pipe().unwrap();
+        let capacity = pipe::capacity(&read).unwrap();
+        let probe = FullProbe::new(write.as_fd()).unwrap();
+        let started = Instant::now();
+        let at = |seconds| started + Duration::from_secs(seconds);
+        let mut blocked = BlockedTime::new(Some(Arc::new(probe)), started);
+        let writes = |n: usize| rustix::io::write(&write, &vec![0; n]).unwrap();
+        let mut reads = |blocked: &mut BlockedTime, late: u64| {
+            let n = rustix::io::read(&read, &mut vec![0; capacity]).unwrap();
+            blocked.after_read(n, read.as_fd(), capacity, at(late));
+            blocked.total().as_secs()
+        };
+        // It sleeps from the first second to the 3,600th.
+        blocked.before_read(at(1));
+        writes(100);
+        assert_eq!(reads(&mut blocked, 3600), 0);
+        writes(capacity);
+        blocked.before_read(at(3601));
+        assert_eq!(reads(&mut blocked, 3602), 2);
     }
 }

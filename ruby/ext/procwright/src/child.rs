@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::{Arc, mpsc};
 
+use procwright_os::fork::OnceBox;
 use procwright_os::sync::Mutex;
 use std::time::Instant;
 
@@ -15,7 +16,7 @@ use procwright::error::Step;
 use procwright::queue;
 use procwright::stream::MergedReader;
 use procwright::terminal::Size;
-use procwright::{Command, Event, Reason, StdStream, WaitError};
+use procwright::{Command, Event, Process, Reason, StdStream, WaitError};
 
 use crate::arguments::{seconds, signal, stop};
 use crate::errors::{
@@ -42,6 +43,7 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     class.undef_default_alloc_func();
     class.define_method("pid", method!(Child::pid, 0))?;
     class.define_method("process", method!(Child::process, 0))?;
+    class.define_method("handle", method!(Child::handle, 0))?;
     class.define_method("awaited", method!(Child::awaited, 0))?;
     class.define_method("alive?", method!(Child::is_alive, 0))?;
     class.define_method("signal", method!(Child::signal, 1))?;
@@ -71,6 +73,8 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
 #[magnus::wrap(class = "Procwright::Native::Child", free_immediately)]
 pub(crate) struct Child {
     pub(crate) child: Arc<procwright::Child>,
+    /// The process, once somebody has asked for it.
+    asked: OnceBox<Process>,
     /// The command in errors.
     command: String,
     stdin: Mutex<Option<procwright::stream::Writer>>,
@@ -148,6 +152,7 @@ fn spawn(ruby: &Ruby, holder: RObject, hash: RHash) -> Result<(), Error> {
             merged: Mutex::new(child.merged.take()),
             taken: Mutex::default(),
             receiver: Mutex::new(child.receiver().ok()),
+            asked: OnceBox::new(),
             is_shown: taps.shown().contains(&child.last_words_of()),
             child: Arc::new(child),
             command,
@@ -162,8 +167,13 @@ impl Child {
         self.child.pid()
     }
 
-    /// The process, which has a descriptor for as long as there is the handle, if it lives.
+    /// The process, always the same one: its descriptor may be in an event loop.
     fn process(&self) -> Handle {
+        Handle::of(self.asked.get_or_init(|| self.child.process()).clone())
+    }
+
+    /// The process, with its descriptor for as long as Ruby has the handle.
+    fn handle(&self) -> Handle {
         Handle::of(self.child.process())
     }
 
