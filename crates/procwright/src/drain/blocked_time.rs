@@ -341,7 +341,7 @@ mod tests {
         let at = |seconds| started + Duration::from_secs(seconds);
         let mut blocked = BlockedTime::new(Some(Arc::new(probe)), started);
         let writes = |n: usize| rustix::io::write(&write, &vec![0; n]).unwrap();
-        let mut reads = |blocked: &mut BlockedTime, late: u64| {
+        let reads = |blocked: &mut BlockedTime, late: u64| {
             let n = rustix::io::read(&read, &mut vec![0; capacity]).unwrap();
             blocked.after_read(n, read.as_fd(), capacity, at(late));
             blocked.total().as_secs()
