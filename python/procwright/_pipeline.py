@@ -61,7 +61,7 @@ _NOT_OF_A_STAGE = (
     "input_wanted",
     "explain_after",
 )
-#: Those that a stage has not, and the whole has.
+#: Those that the whole has, and the options of a stage have not or have defaults for.
 _OF_WHOLE = (
     "timeout",
     "idle_timeout",
@@ -72,8 +72,6 @@ _OF_WHOLE = (
     "errors",
     "check",
     "on_timeout",
-    "cancel",
-    "on_event",
 )
 #: Those that each stage has.
 OF_EACH_STAGE = frozenset(_DEFAULTS).difference(_NOT_OF_A_STAGE)

@@ -104,7 +104,7 @@ def _steps(
     while True:
         for one in search.open:
             if (match := search.find_in(one)) is not None:
-                search.settle(one)
+                search.settle(one, match)
                 return match
         search.open = [one for one in search.open if not one.is_over]
         if not search.open:
@@ -218,8 +218,6 @@ class _Search:
         #: What was passed over, with the ends of lines, and how much that is.
         self._passed: collections.deque[Any] = collections.deque()
         self._passed_size = 0
-        #: What stands before the match on its line.
-        self._beside: Any = None
         self._decoding = decoding
         self._names_ends = names_ends(self.pattern.pattern)
 
@@ -235,9 +233,7 @@ class _Search:
             is_whole = kind == "line"
             said = self._text(data, is_whole)
             line = _without_end(said)
-            match = self.pattern.search(line)
-            if match is None and is_whole and self._names_ends:
-                match = self.pattern.search(said)
+            match = self._match(line, said if is_whole else None)
             if not is_whole:
                 one.looked_at = len(data)
                 if match is None:
@@ -248,7 +244,6 @@ class _Search:
                 one.take(taken)
                 if taken == len(data):
                     one.expect_end()
-                self._beside = said[: match.start()]
                 return match
             one.looked_at = 0
             one.part = None
@@ -257,11 +252,17 @@ class _Search:
                 rest = data[self._taken_by(match, line, said, data) :]
                 if rest:
                     one.put_back(rest)
-                self._beside = said[: match.start()]
                 return match
             self._pass(said)
 
-    def settle(self, found: _SearchedStream) -> None:
+    def _match(self, line: Any, said: Any) -> re.Match[Any] | None:
+        """The match in a line, or in `said`, the line with its end, None if that has not come."""
+        match = self.pattern.search(line)
+        if match is None and said is not None and self._names_ends:
+            match = self.pattern.search(said)
+        return match
+
+    def settle(self, found: _SearchedStream, match: re.Match[Any]) -> None:
         """Passes over what came before the match that was found in this stream.
 
         1. An output is looked at, and has nothing.
@@ -273,7 +274,7 @@ class _Search:
         for one in self.open:
             while one is not found and not one.is_over and self._passes_line(one):
                 pass
-        self._pass(self._beside)
+        self._pass(match.string[: match.start()])
 
     def _passes_line(self, one: _SearchedStream) -> bool:
         """Passes over a whole line, unless the pattern is in it."""
@@ -283,7 +284,7 @@ class _Search:
             return False
         said = self._text(data, True)
         line = _without_end(said)
-        if self.pattern.search(line) or (self._names_ends and self.pattern.search(said)):
+        if self._match(line, said) is not None:
             one.put_back(data)
             return False
         self.lines.append(line)

@@ -5,7 +5,6 @@ mod common;
 use std::fs;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
-
 use std::time::Duration;
 
 use procwright::map::{Ended, Error, Joblog, Journal, JournalError, Map, Outcome};
@@ -147,7 +146,7 @@ fn what_the_end_of_a_map_has_stopped_is_run_again() {
             let mut limited = Spec::new(["sleep", "1000"]);
             limited.timeout = Timeout::after(Duration::from_millis(10));
             let waits = format!("printf x >> {begun}; test -e {go} || exec sleep 1000");
-            // The first fails when the others are over, or run.
+            // The second runs by then.
             let fails = format!("until test -e {begun}; do sleep 0.01; done; exit 3");
             match way {
                 "deadline" => vec![limited, Spec::shell(waits)],

@@ -142,23 +142,23 @@ impl ProcessHandle {
     /// Opens a pidfd of it; none once it is reaped. It may be had now where it was
     /// refused before.
     pub(crate) fn pidfd_now(&self) -> Result<Option<OwnedFd>, NoPidfd> {
-        match self.known_reaped {
-            true => Ok(None),
-            false => self.check_opened(pidfd::open(self.id.pid())),
-        }
+        self.opened_by(pidfd::open)
     }
 
     /// Opens a pidfd of it for one call, even if that takes the last descriptor; none
     /// once it is reaped.
     pub(super) fn pidfd_briefly(&self) -> Result<Option<OwnedFd>, NoPidfd> {
-        match self.known_reaped {
-            true => Ok(None),
-            false => self.check_opened(pidfd::open_briefly(self.id.pid())),
-        }
+        self.opened_by(pidfd::open_briefly)
     }
 
-    fn check_opened(&self, opened: Result<OwnedFd, OpenError>) -> Result<Option<OwnedFd>, NoPidfd> {
-        let fd = match opened {
+    fn opened_by(
+        &self,
+        open: impl FnOnce(i32) -> Result<OwnedFd, OpenError>,
+    ) -> Result<Option<OwnedFd>, NoPidfd> {
+        if self.known_reaped {
+            return Ok(None);
+        }
+        let fd = match open(self.id.pid()) {
             Ok(fd) => fd,
             Err(OpenError::Gone) => return Ok(None),
             Err(OpenError::Temporary) => return Err(NoPidfd::Now),
